@@ -241,11 +241,10 @@ static bool create_server(struct daemon *daemon)
 /* Logs what net says of an address. */
 static void log_address_error(char error[NET_ERROR_MAX], bool in_use)
 {
-    if (in_use) {
-        error[strcspn(error, " ")] = '\0'; /* it begins with the address */
-        log_error("%s is in use, by memcached or another rollcalld: stop that, or choose another "
-                  "address with -l, -p or listen",
-                  error);
+    if (in_use) { /* it begins with the address, and ends with that */
+        log_error("%s by another program, as memcached or another rollcalld: stop that, or choose "
+                  "another address with %s or listen",
+                  error, error[0] == '/' ? "-s" : "-l, -p");
     } else {
         log_error("%s", error);
     }

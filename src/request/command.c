@@ -402,6 +402,12 @@ void command_refuse(const struct space *space, const struct engine_op *op,
     const struct refusal *refusal = &refusals[op->error];
     const char *words = refusal->own == 0 ? refusal->words : (const char *)space + refusal->own;
     bool fields = wants_fields(space, op);
+    if ((fields || op->error == ENGINE_E_RECORD_FIELDS) &&
+        space_words_unknown(space, op->text, op->text_length, result->words)) {
+        command_say(result, refusal->status, result->words, DETAIL_NONE);
+        count_space(own, refusal->figure);
+        return;
+    }
     command_say(result, refusal->status, fields ? space->delta_words : words,
                 fields ? DETAIL_NONE : refusal->detail);
     count_space(own, refusal->figure);

@@ -147,7 +147,8 @@ uint64_t command_exptime_at(int64_t exptime);
 struct command_result {
     struct reply reply;
     bool refused;
-    bool dropped; /* what stood there is out of date now: delete it */
+    bool dropped;                 /* what stood there is out of date now: delete it */
+    char words[SPACES_WORDS_MAX]; /* of a refusal that names what was sent */
 };
 
 /*

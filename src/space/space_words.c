@@ -1,6 +1,8 @@
 /*
- * space_words.c: the refusals that name a space or its slots, made once for each configuration.
+ * space_words.c: the refusals that name a space or its slots, made once for each configuration, and
+ * the one that names what was sent.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,4 +57,47 @@ void space_words_make(struct space *space)
     name_slots(space, before, "", space->slot_words);
     snprintf(before, sizeof(before), "needs %zu numbers: ", slots);
     name_slots(space, before, ", or name a slot", space->delta_words);
+}
+
+/* A name of some length, of characters that may stand in an answer. */
+static bool words_show(const char *name, size_t length)
+{
+    bool fits = length > 0 && length <= ENGINE_SPACE_NAME_MAX;
+    for (size_t i = 0; fits && i < length; i++) {
+        if (!isalnum((unsigned char)name[i]) && name[i] != '_' && name[i] != '-') {
+            return false;
+        }
+    }
+    return fits;
+}
+
+static bool words_is_slot(const struct space *space, const char *name, size_t length)
+{
+    for (size_t i = 0; i < space->settings.slot_count; i++) {
+        const char *slot = space->settings.slots[i].name;
+        if (strlen(slot) == length && memcmp(slot, name, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool space_words_unknown(const struct space *space, const char *text, size_t length,
+                         char words[SPACES_WORDS_MAX])
+{
+    const char *end = text + length;
+    while (text < end) {
+        const char *comma = memchr(text, ',', (size_t)(end - text));
+        const char *stop = comma != NULL ? comma : end;
+        const char *equals = memchr(text, '=', (size_t)(stop - text));
+        size_t name = equals != NULL ? (size_t)(equals - text) : 0;
+        if (words_show(text, name) && !words_is_slot(space, text, name)) {
+            char before[SPACES_WORDS_MAX];
+            snprintf(before, sizeof(before), "no slot %.*s: ", (int)name, text);
+            name_slots(space, before, "", words);
+            return true;
+        }
+        text = stop + 1;
+    }
+    return false;
 }

@@ -95,6 +95,10 @@ bool space_reconfigure(struct space *space, const struct space_settings *next,
 
 /* Fills the words of a space from its settings, which are new. World stopped, or nobody has it. */
 void space_words_make(struct space *space);
+/* Writes `no slot NAME: A,B` for the first NAME= of a record's text that is none of its slots.
+ * False: there is none that can be shown. */
+bool space_words_unknown(const struct space *space, const char *text, size_t length,
+                         char words[SPACES_WORDS_MAX]);
 
 /* Takes the last space_reconfigure() back: also slots it has let go. */
 bool space_undo(struct space *space, const struct space_settings *before,

@@ -128,12 +128,15 @@ def test_conf(both):
     assert flags <= {"listen", "user"}, flags
     with open(config, encoding="utf-8") as file:
         text = file.read()
-    other = here.write("other.yaml", text.replace("tables: 4", "tables: 6", 1).replace("  full:", "  fuller:"))
+    other = here.write("other.yaml", text.replace("tables: 4", "tables: 6", 1).replace("  full:", "  fuller:")
+                       .replace("admin: 127.0.0.1:0\n", ""))
     keys = {one["key"]: one for one in told(*at, other, status=NEGATIVE)["differences"]}
     assert keys["spaces.feed.tables"] == {"key": "spaces.feed.tables", "file": "6", "running": "4"}
     assert keys["spaces.fuller.kind"]["running"] is None and "space_full_kind" in keys, keys
     out, _ = run(*at, other, status=NEGATIVE)
     assert "spaces.feed.tables\n  file:    6\n  running: 4\n" in out, out
+    assert keys["admin"] == {"key": "admin", "file": None, "running": "127.0.0.1:0"}, keys
+    assert "admin\n  file:    (not set)\n  running: 127.0.0.1:0\n" in out and "NULL" not in out, out
     _, err = run(*at, here.write("bad.yaml", text + "nonsense: 1\n"), status=USAGE)
     assert "bad.yaml:" in err and "nonsense" in err, err
     run(*at, "/nonexistent", status=USAGE)

@@ -222,7 +222,7 @@ class Case:
         for arguments in (["feed", "-f", "csv", "-c", "id,likes"], ["feed", "-f", "csv", "-c", "like"],
                           ["nope", "-f", "csv"], ["liked", "-f", "csv", "-c", "id,like"],
                           ["feed", "/nonexistent.csv"]):
-            self.call("load", *arguments, stdin="1,1\n", status=FAILED)
+            self.call("load", *arguments, stdin="1,1\n", status=USAGE)
         for arguments in (["feed"], [], ["feed", "-f", "xml"], ["feed", "x.txt"],
                           ["feed", "-f", "csv", "--batch", "0"], ["feed", "--nope"]):
             self.call("load", *arguments, stdin="1,1\n", status=USAGE)

@@ -50,6 +50,7 @@ struct agent {
     char node_text[AGENT_TEXT_MAX]; /* as last put */
     uint64_t node_put_ms;
     struct agent_hook hook;
+    enum exit_status asked; /* how the last question to the daemon ended */
     /* As last logged. */
     char etcd_trouble[AGENT_ETCD_ERROR_MAX], daemon_trouble[ONLINE_ERROR_MAX];
     char name_trouble[AGENT_TEXT_MAX];

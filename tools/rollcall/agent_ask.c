@@ -28,6 +28,7 @@ static bool agent_exchange(struct agent *agent, const char *command, unsigned ti
         online_status(link) == EXIT_STATUS_DONE && online_ask(link, command, take, context);
 
     agent->view.daemon.absent = online_is_absent(link);
+    agent->asked = online_status(link);
     if (!answered) {
         (void)agent_ask_fail(agent, online_error(link));
     }

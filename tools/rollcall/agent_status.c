@@ -16,7 +16,7 @@ static int agent_ask_daemon(struct agent *agent)
     }
     (void)verb_complain(stderr, "%s: %s", agent->options->target.wire.server,
                         agent->daemon_trouble);
-    return EXIT_STATUS_NO_ANSWER;
+    return agent->asked != EXIT_STATUS_DONE ? (int)agent->asked : EXIT_STATUS_USAGE;
 }
 
 static int agent_read_group(struct agent *agent)

@@ -30,30 +30,42 @@ struct backup {
 
 /* ---- where from, where to ---- */
 
-static bool ask_daemon(struct backup *backup)
+static enum exit_status ask_daemon(struct backup *backup)
 {
     struct wire wire = {.fd = -1};
     struct wire_peer *peer = wire_peer_create(&backup->target, BENCH_PORT, wire.error);
 
     if (peer == NULL) {
         verb_complain(stderr, "%s", wire.error);
-        return false;
+        return EXIT_STATUS_USAGE;
     }
     wire_init(&wire, peer, PATIENCE_MS);
     bool told = wire_connect(&wire, NULL, NULL) &&
                 wire_stat(&wire, "settings", "data", backup->data, sizeof(backup->data));
+    enum exit_status status = told ? EXIT_STATUS_DONE : wire_status(&wire);
 
     if (told && backup->data[0] != '/') {
-        told = false;
+        status = EXIT_STATUS_USAGE;
         snprintf(wire.error, sizeof(wire.error), "%.200s: it has no data directory",
                  wire_peer_address(peer));
     }
-    if (!told) {
+    if (status != EXIT_STATUS_DONE) {
         verb_complain(stderr, "%s; --data names the directory without a daemon", wire.error);
     }
     wire_fini(&wire);
     wire_peer_destroy(peer);
-    return told;
+    return status;
+}
+
+/* Where from is known, and there is a data directory: else it was said. */
+static enum exit_status backup_find(struct backup *backup)
+{
+    enum exit_status status = backup->data[0] == '\0' ? ask_daemon(backup) : EXIT_STATUS_DONE;
+
+    if (status == EXIT_STATUS_DONE && !copy_begin(&backup->copy, backup->data, backup->to)) {
+        status = (enum exit_status)verb_complain(stderr, "%s", backup->copy.error);
+    }
+    return status;
 }
 
 static bool backup_may_begin(const struct backup *backup)
@@ -106,9 +118,9 @@ static bool backup_begin(struct backup *backup)
     struct copy *copy = &backup->copy;
 
     copy->link = !backup->copies;
-    return copy_begin(copy, backup->data, backup->to) && copy_make_directory(copy) &&
-           lock_directory(backup) && backup_write_begun(backup) && copy_remove(copy, BACKUP_NAME) &&
-           copy_remove(copy, MANIFEST_NAME) && copy_sync(copy) && backup_take(copy, &backup->set);
+    return copy_make_directory(copy) && lock_directory(backup) && backup_write_begun(backup) &&
+           copy_remove(copy, BACKUP_NAME) && copy_remove(copy, MANIFEST_NAME) && copy_sync(copy) &&
+           backup_take(copy, &backup->set);
 }
 
 static bool copy_tables(struct backup *backup)
@@ -174,7 +186,8 @@ static void backup_help(void)
         "up. Then DIR is verified, and BACKUP lists its files with their checksums. A backup that\n"
         "was killed goes on when it is made again.\n"
         "Started as the daemon's user or root, on its machine.\n"
-        "Exit status: 0 done and sound, 1 not, 2 bad options, or DIR is not for it.\n"
+        "Exit status: 0 done and sound, 1 not, 2 bad options, no data directory, or DIR is not\n"
+        "for it, 3 no answer, 4 the daemon refuses the user.\n"
         "\n"
         "  -s, --server ADDRESS   of the daemon (" WIRE_SERVER ")\n" WIRE_OPTIONS_HELP
         "      --data DATA        its data directory, without asking; it need not run\n"
@@ -243,8 +256,9 @@ int backup_main(int argc, char **argv)
     if (status >= 0) {
         return status;
     }
-    if (!backup_may_begin(&backup) || (backup.data[0] == '\0' && !ask_daemon(&backup))) {
-        return VERB_USAGE;
+    status = backup_may_begin(&backup) ? (int)backup_find(&backup) : VERB_USAGE;
+    if (status != EXIT_STATUS_DONE) {
+        return status;
     }
     bool done = backup_begin(&backup) && backup_copy(&backup) && backup_end(&backup);
 

@@ -68,10 +68,11 @@ static int bench_run_all(const struct bench_options *options)
     if (ok && options->requests != 0) {
         ok = bench_measure(options, false, &ran);
     }
+    bool unanswered = loaded.unanswered || ran.unanswered;
     bench_report(options, measured(&loaded), measured(&ran));
     bench_result_fini(&loaded);
     bench_result_fini(&ran);
-    return ok ? EXIT_STATUS_DONE : EXIT_STATUS_FAILED;
+    return ok ? EXIT_STATUS_DONE : unanswered ? EXIT_STATUS_NO_ANSWER : EXIT_STATUS_FAILED;
 }
 
 static int parse_and_run(int argc, char **argv, struct bench_options *options,

@@ -60,14 +60,21 @@ void bench_loop_fail(struct bench_loop *loop, const char *what)
     }
 }
 
+/* There is no connection, or no answer. */
+static void bench_loop_fail_silent(struct bench_loop *loop, const char *what)
+{
+    loop->unanswered = true;
+    bench_loop_fail(loop, what);
+}
+
 static void fail_lost(struct bench_loop *loop)
 {
     if (errno == EPROTO) {
         bench_loop_fail(loop, "the server's answers are out of step");
     } else if (errno == 0) {
-        bench_loop_fail(loop, "the server closed a connection");
+        bench_loop_fail_silent(loop, "the server closed a connection");
     } else {
-        bench_loop_fail(loop, strerror(errno));
+        bench_loop_fail_silent(loop, strerror(errno));
     }
 }
 
@@ -261,7 +268,7 @@ static void tick(struct bench_loop *loop, bool shows)
                 tally->errors, tally->mismatches);
     }
     if (loop->busy > 0 && now > loop->quiet_since_ns + BENCH_STALL_SECONDS * NS_A_SECOND) {
-        bench_loop_fail(loop, "no reply for 10 seconds");
+        bench_loop_fail_silent(loop, "no reply for 10 seconds");
     }
 }
 
@@ -325,7 +332,7 @@ static void connect_lane(struct bench_loop *loop, struct bench_lane *lane)
     if (lane->fd < 0) {
         snprintf(text, sizeof(text), "connection %" PRIu64 " of %" PRIu64 ": %s", lane->number + 1,
                  options->connections, error);
-        bench_loop_fail(loop, text);
+        bench_loop_fail_silent(loop, text);
     } else if (!watch(loop, lane, EPOLL_CTL_ADD)) {
         bench_loop_fail(loop, strerror(errno));
     }

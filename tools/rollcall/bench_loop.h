@@ -18,6 +18,7 @@ struct bench_loop {
     atomic_bool *stop; /* all of the run: who fails sets it */
     char
         reason[BENCH_CONNECT_ERROR_MAX + 64]; /* of the failure of the run, if it was this loop's */
+    bool unanswered;                          /* the reason: no connection, or no answer */
     struct bench_workload *workload;
     struct bench_tally tally;
     struct histogram *latency_ns;

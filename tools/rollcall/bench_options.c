@@ -196,7 +196,7 @@ void bench_options_help(const struct bench_kit *kit)
 
     printf("usage: %s bench [options] [host:port | /path.sock]   (%s)\n"
            "Sends requests, checks every reply and prints rates and latencies.\n"
-           "Exit status: 0, 1 for wrong or failed replies, 2 for bad options.\n\n",
+           "Exit status: 0, 1 for wrong or failed replies, 2 for bad options, 3 for no answer.\n\n",
            program, kit->dialects[0]->address);
     for (size_t i = 0; i < count; i++) {
         bench_options_print_row(all[i]);

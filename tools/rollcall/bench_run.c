@@ -121,6 +121,9 @@ static void bench_run_add_up(const struct run *run, struct bench_result *result)
     result->elapsed_ns = last_ns > begun_ns ? last_ns - begun_ns : 0;
     for (uint64_t i = 0; i < run->threads; i++) {
         const struct bench_loop *loop = &run->members[i].loop;
+        if (loop->reason[0] != '\0') {
+            result->unanswered = loop->unanswered;
+        }
         if (loop->reason[0] != '\0' && loop->begun_ns == 0) {
             bench_bad("%s", loop->reason);
         } else if (loop->reason[0] != '\0') {

@@ -38,6 +38,7 @@ struct bench_result {
     struct histogram *latency_ns; /* of batches; bench_result_fini() frees it */
     uint64_t elapsed_ns;          /* from the first thread's begin to the last one's last reply */
     uint64_t client_cpu_ns;       /* our own processor time, of all threads */
+    bool unanswered;              /* the run failed for want of a connection or of an answer */
     bool server_known;
     uint64_t server_cpu_ns;
 };

@@ -43,12 +43,13 @@ struct export
     uint64_t from, to;
     struct part part;
     bool resume, quiet;
+    bool headed;
     unsigned patience_s;
+    enum exit_status failure; /* DONE: what the wire says */
     FILE *out;
     struct wire wire;
     struct progress progress;
     uint64_t done, whole; /* records */
-    bool headed;
     size_t slot_count;
     char slots[RECORD_FIELDS][ENGINE_SPACE_NAME_MAX + 1];
 };
@@ -276,14 +277,29 @@ static bool export_record(struct export *export, char *line, size_t length, bool
 
 enum export_end { EXPORT_DONE, EXPORT_LOST, EXPORT_REFUSED, EXPORT_BUSY };
 
+/* A CLIENT_ERROR is about the space that was named. */
 static enum export_end export_refused(struct export *export, const char *line)
 {
+    static const char mistaken[] = "CLIENT_ERROR ";
+
     progress_clear(&export->progress);
     if (wire_wants_login(&export->wire, line)) {
         verb_complain(stderr, "%s", export->wire.error);
     } else {
+        export->failure = strncmp(line, mistaken, sizeof(mistaken) - 1) == 0 ? EXIT_STATUS_USAGE
+                                                                             : EXIT_STATUS_REFUSED;
         verb_complain(stderr, "%s: %s", wire_peer_address(export->peer), line);
     }
+    return EXPORT_REFUSED;
+}
+
+/* What comes is no longer the space that was begun. */
+static enum export_end export_differs(struct export *export)
+{
+    progress_clear(&export->progress);
+    export->failure = EXIT_STATUS_FAILED;
+    verb_complain(stderr, "%s: the space has other slots than before; begin anew",
+                  wire_peer_address(export->peer));
     return EXPORT_REFUSED;
 }
 
@@ -308,7 +324,7 @@ static enum export_end export_take_all(struct export *export)
         return export_refused(export, line);
     }
     if (!take_head(export, line)) {
-        return export_refused(export, "the space has other slots than before; begin anew");
+        return export_differs(export);
     }
     put_head(export);
     while ((line = wire_line(&export->wire, &length)) != NULL) {
@@ -380,6 +396,9 @@ static bool run_export(struct export *export)
     }
     progress_clear(&export->progress);
     bool whole = end == EXPORT_DONE || export->from > export->to;
+    if (end == EXPORT_BUSY) {
+        export->failure = EXIT_STATUS_NO_ANSWER;
+    }
     if (!whole && end != EXPORT_REFUSED) {
         verb_complain(stderr, "%s; go on with --from %" PRIu64,
                       end == EXPORT_BUSY ? "the daemon makes as many lists as it may"
@@ -396,8 +415,8 @@ static void export_help(void)
     puts("usage: rollcall export [options] SPACE\n"
          "Writes the records of a space of a running daemon in the order of their ids. An id that\n"
          "is there all the while is written once, with the counts it has at some time meanwhile.\n"
-         "Exit status: 0 all is written, 1 it is not, 2 bad options, 4 the daemon refuses the "
-         "user.\n"
+         "Exit status: 0 all is written, 1 it is not, 2 bad options, or no such space, 3 no\n"
+         "answer, 4 the daemon refuses.\n"
          "\n"
          "  -s, --server ADDRESS   host:port, [v6]:port or /path.sock (" WIRE_SERVER
          ")\n" WIRE_OPTIONS_HELP
@@ -549,10 +568,18 @@ int export_main(int argc, char **argv)
 
     wire_fini(&export.wire);
     wire_peer_destroy(export.peer);
-    done = close_output(&export) && done;
+    bool closed = close_output(&export);
+
+    if (!closed) {
+        export.failure = EXIT_STATUS_FAILED;
+    }
+    done = closed && done;
     if (done && !export.quiet) {
         fprintf(stderr, "%" PRIu64 " records, %.0f a second\n", export.done,
                 progress_rate(&export.progress, export.done));
     }
-    return done ? (int)EXIT_STATUS_DONE : (int)wire_status(&export.wire);
+    if (done || export.failure != EXIT_STATUS_DONE) {
+        return (int)export.failure;
+    }
+    return (int)wire_status(&export.wire);
 }

@@ -148,6 +148,7 @@ static void load_tell(struct load *load)
 /* The batch is answered. False: no further one. */
 static bool batch_settle(struct load *load, struct load_batch *batch)
 {
+    load->begun = true;
     load_count(load, batch);
     load->done = batch->end;
     load->done_bytes = batch->end_bytes;
@@ -239,6 +240,7 @@ static bool ask_space(struct load *load)
         }
         if (!wire->lost || asked == ASKED_MAX) {
             snprintf(load->why_failed, sizeof(load->why_failed), "%s", wire->error);
+            load->mistaken = wire->answered;
             return false;
         }
     }
@@ -259,6 +261,7 @@ static bool load_begin(struct load *load)
                            ',', why)) {
         snprintf(load->why_failed, sizeof(load->why_failed), "--columns %.200s: %s",
                  options->columns, why);
+        load->mistaken = true;
         return false;
     }
     if (options->columns == NULL && options->format == LOAD_NDJSON) {
@@ -331,6 +334,30 @@ static bool end_filling(struct load *load, bool done)
     return done && closed;
 }
 
+/* Of the connections: where none has failed, the failure is of another kind. */
+static enum exit_status load_status(const struct load *load)
+{
+    enum exit_status worst = EXIT_STATUS_FAILED;
+
+    for (unsigned part = 0; part < load->options->connections; part++) {
+        enum exit_status status = wire_status(&load->wires[part]);
+
+        worst = status > worst ? status : worst;
+    }
+    return worst;
+}
+
+static enum exit_status load_failure(const struct load *load)
+{
+    bool input = load->input.error[0] != '\0';
+
+    verb_complain(stderr, "%s", input ? load->input.error : load->why_failed);
+    if (load->mistaken || (input && !load->begun)) {
+        return EXIT_STATUS_USAGE;
+    }
+    return input ? EXIT_STATUS_FAILED : load_status(load);
+}
+
 static int load_end(struct load *load, bool done)
 {
     const struct load_options *options = load->options;
@@ -361,10 +388,7 @@ static int load_end(struct load *load, bool done)
         return EXIT_STATUS_TOO_MANY;
     }
     if (!done) {
-        bool input = load->input.error[0] != '\0';
-
-        verb_complain(stderr, "%s", input ? load->input.error : load->why_failed);
-        return input ? (int)EXIT_STATUS_FAILED : (int)wire_status(&load->wires[0]);
+        return (int)load_failure(load);
     }
     return load->refused > 0 ? EXIT_STATUS_SOME_LINES : EXIT_STATUS_DONE;
 }
@@ -397,7 +421,8 @@ int load_main(int argc, char **argv)
     }
     struct load load = {.options = &options};
 
-    if (!load_state_read(&load) || !load_rejects_open(&load) || !load_reach(&load)) {
+    if (!load_input_there(options.files, options.file_count) || !load_state_read(&load) ||
+        !load_rejects_open(&load) || !load_reach(&load)) {
         return EXIT_STATUS_USAGE;
     }
     for (unsigned part = 0; part < LOAD_CONNECTIONS_MAX; part++) {

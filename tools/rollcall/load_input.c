@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "tools/rollcall/export.h"
 #include "tools/rollcall/load_private.h"
+#include "tools/rollcall/verb.h"
 
 #define READ_BYTES (1u << 20)
 
@@ -38,6 +39,17 @@ static uint64_t input_bytes(char **files, size_t count)
         bytes += (uint64_t)is.st_size;
     }
     return bytes;
+}
+
+bool load_input_there(char **files, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!is_stdin(files[i]) && access(files[i], R_OK) != 0) {
+            verb_complain(stderr, "%s: %s", files[i], strerror(errno));
+            return false;
+        }
+    }
+    return true;
 }
 
 void load_input_init(struct load_input *input, char **files, size_t count)

@@ -37,8 +37,9 @@ static void load_help(void)
         "\n"
         "A row that names all slots sets the whole record: an empty field leaves its slot to the\n"
         "daemon's rule for records. A row that names some sets those alone, empty ones not.\n"
-        "Exit status: 0 all rows are in, 1 it failed, 2 bad options, 4 the daemon refuses the\n"
-        "user, 5 all but some refused rows are in, 6 given up as too many were refused.");
+        "Exit status: 0 all rows are in, 1 it failed, 2 bad options, or no such file, space or\n"
+        "column, 3 no answer, 4 the daemon refuses the user, 5 all but some refused rows are in,\n"
+        "6 given up as too many were refused.");
 }
 
 /* False: it was said. */

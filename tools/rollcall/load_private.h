@@ -136,6 +136,8 @@ struct load_input {
     char error[WIRE_ERROR_MAX]; /* "" at the end of all */
 };
 
+/* Can all be opened? False: it was said which cannot. */
+bool load_input_there(char **files, size_t count);
 void load_input_init(struct load_input *input, char **files, size_t count);
 void load_input_fini(struct load_input *input);
 /* Goes on there. False with `error`. */
@@ -211,6 +213,8 @@ struct load {
     uint64_t done_bytes;                 /* of all files, likewise */
     uint64_t saved_us;                   /* when the checkpoint was last made durable */
     unsigned complaints;
+    bool begun;    /* rows were sent, or carried out, by this run */
+    bool mistaken; /* what failed is a mistake in the arguments, and nothing was begun */
     struct fill_options fill_options;
     struct fill *fill;  /* NULL: into a daemon */
     uint64_t fill_last; /* the largest id so far */

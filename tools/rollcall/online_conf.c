@@ -78,6 +78,12 @@ static void conf_compare_spaces(const struct conf_file *file, const json_t *runn
     }
 }
 
+/* NULL where it is not set, for which `stats settings` has the word memcached has. */
+static const char *conf_set(const char *text)
+{
+    return text == NULL || *text == '\0' || strcmp(text, "NULL") == 0 ? NULL : text;
+}
+
 static json_t *conf_compare(const struct conf_file *file, const json_t *running)
 {
     json_t *list = json_array();
@@ -87,12 +93,11 @@ static json_t *conf_compare(const struct conf_file *file, const json_t *running)
     json_object_foreach(file->keys, name, key)
     {
         const char *path = json_string_value(key);
-        const char *said = online_text(file->by_key, path);
-        const char *runs = json_string_value(json_object_get(running, name));
-        const char *shown = *said != '\0' ? said : "NULL";
+        const char *said = conf_set(online_text(file->by_key, path));
+        const char *runs = conf_set(json_string_value(json_object_get(running, name)));
 
-        if (runs == NULL || strcmp(shown, runs) != 0) {
-            conf_differ(list, path, shown, runs);
+        if (said == NULL ? runs != NULL : runs == NULL || strcmp(said, runs) != 0) {
+            conf_differ(list, path, said, runs);
         }
     }
     conf_compare_spaces(file, running, list);
@@ -118,8 +123,7 @@ static void conf_print(const struct online_options *options, const json_t *list)
         const char *running = json_string_value(json_object_get(one, "running"));
 
         printf("%s\n  file:    %s\n  running: %s\n", online_text(one, "key"),
-               in_file != NULL ? in_file : "(not there)",
-               running != NULL ? running : "(not there)");
+               in_file != NULL ? in_file : "(not set)", running != NULL ? running : "(not set)");
     }
 }
 

@@ -22,10 +22,9 @@ const struct verb verbs[] = {
     {"conf", online_conf_main,
      "diff FILE: the options a daemon does not run with as the file says"},
     {"plan", online_plan_main, "how much memory and disk so many ids take, and a configuration"},
-    {"bench", bench_main, "send load to a server, check its replies, print rates and latencies"},
+    {"bench", bench_main, "send load to a server, check its replies, print its rates"},
     {"verify", verify_main, "check a data directory: every checksum, order and count"},
-    {"repair", repair_main,
-     "make a damaged data directory one a daemon starts with, and say the loss"},
+    {"repair", repair_main, "make a damaged data directory a sound one, and say the loss"},
     {"inspect", inspect_main, "print a manifest, a journal segment or a table file as text"},
     {"export", export_main, "write the records of a space of a running daemon to a file"},
     {"load", load_main, "load counters or members from files into a running daemon"},
@@ -54,13 +53,14 @@ void verb_usage(FILE *to)
 {
     fputs("  rollcall status\n"
           "  rollcall top -s 10.0.0.5:11211\n"
-          "  rollcall plan --ids-per-day 20M --days 30 --slots repost:14,like:18\n\n"
-          "usage: rollcall VERB [options]\n\n",
+          "  rollcall plan --ids-per-day 20M --days 30 --slots repost:14,like:18\n"
+          "usage: rollcall VERB [options]; rollcall VERB --help: its options; rollcall -V\n",
           to);
     for (size_t i = 0; i < verb_count; i++) {
-        fprintf(to, "  %-11s %s\n", verbs[i].name, verbs[i].help);
+        if (verbs[i].main != verb_help_main) { /* this text, which is to fit a screen */
+            fprintf(to, "  %-11s %s\n", verbs[i].name, verbs[i].help);
+        }
     }
-    fputs("\n  -V, --version\n  -h, --help\n", to);
 }
 
 const struct verb *verb_find(const char *name)
@@ -87,8 +87,9 @@ int verb_help_main(int argc, char **argv)
 {
     char help[] = "--help";
     const struct verb *verb = argc > 1 ? verb_find(argv[1]) : NULL;
+    bool itself = argc > 1 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], help) == 0);
 
-    if (argc > 1 && verb == NULL) {
+    if (argc > 1 && verb == NULL && !itself) {
         return verb_refuse(argv[1]);
     }
     if (verb != NULL && verb->main != verb_help_main) {

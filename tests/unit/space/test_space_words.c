@@ -42,6 +42,26 @@ static void test_words(void **state)
     assert_string_equal(space.record_words, "record needs 1 number");
 }
 
+static void test_unknown(void **state)
+{
+    static const char *const names[] = {"repost", "comment", "like", "read"};
+    static const char long_name[] = "abcdefghijklmnopqrstuvwxyz012345=1";
+    char words[SPACES_WORDS_MAX];
+    (void)state;
+    make("feed", 4, names);
+    assert_true(space_words_unknown(&space, "like=3,liek=4,raed=1", 20, words));
+    assert_string_equal(words, "no slot liek: repost,comment,like,read");
+    assert_true(space_words_unknown(&space, long_name, strlen(long_name), words));
+    assert_string_equal(words, "no slot abcdefghijklmnopqrstuvwxyz012345: repost,comment,...");
+    /* no name, none that is wrong, or none that can be shown */
+    static const char *const others[] = {
+        "",     "1,2,3,4", "like=3", "=3", "li\r\nke=3", "abcdefghijklmnopqrstuvwxyz0123456=1",
+        "x,y,", "like"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        assert_false(space_words_unknown(&space, others[i], strlen(others[i]), words));
+    }
+}
+
 /* They fit an error line, cut between names. */
 static void test_long_names(void **state)
 {
@@ -68,7 +88,7 @@ static void test_long_names(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_unknown),
                                        cmocka_unit_test(test_long_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
