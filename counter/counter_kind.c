@@ -273,6 +273,7 @@ const struct table_kind counter_kind = {
     .describe_next = counter_kind_describe_next,
     .described_bytes = counter_table_described_bytes,
     .replay = counter_replay,
+    .replay_reads = counter_replay_reads,
     .image_sections = counter_kind_sections,
     .copy_pages = counter_kind_copy_pages,
     .section = counter_kind_section,

@@ -360,6 +360,7 @@ static void calm(struct pair *pair)
     for (unsigned i = 0; i < PAIR_NODES; i++) {
         if (pair->nodes[i].up) {
             sim_calm(&pair->nodes[i].sim);
+            sim_cold_calm(&pair->nodes[i].sim);
         }
     }
 }
