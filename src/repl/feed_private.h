@@ -84,7 +84,7 @@ struct repl_feeds {
     size_t waited_count;
     bool waits_lack;                               /* for somebody who is not named yet */
     unsigned copies;                               /* being served */
-    uint64_t stream[MANIFEST_STREAM_WORDS], epoch; /* at the last look */
+    uint64_t stream[MANIFEST_STREAM_WORDS]; /* at the last look */
     uint64_t streams_begun, copies_begun, rewinds, refused_copies;
     struct repl_feed feeds[REPL_FEEDS_MAX];
 };

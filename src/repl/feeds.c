@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/thread.h"
-#include "data/data.h"
+#include "data/follow.h"
 #include "net/peer.h"
 #include "repl/feed_private.h"
 #include "store/journal_reader.h"
@@ -257,7 +257,6 @@ size_t feed_history(struct repl_feeds *feeds, uint64_t stream[MANIFEST_STREAM_WO
 
     pthread_mutex_lock(&feeds->lock);
     memcpy(feeds->stream, stream, sizeof(feeds->stream));
-    feeds->epoch = count > 0 ? reigns[count - 1].epoch : 0;
     pthread_mutex_unlock(&feeds->lock);
     return count;
 }
@@ -459,7 +458,7 @@ void repl_feeds_stats(struct repl_feeds *feeds, struct repl_feeds_stats *stats)
     }
     stats->acked = feeds->waited_count > 0 ? repl_feeds_acked(feeds) : 0;
     memcpy(stats->stream, feeds->stream, sizeof(stats->stream));
-    stats->epoch = feeds->epoch;
+    stats->epoch = data_reign(feeds->data);
     stats->streams = feeds->streams_begun;
     stats->copies = feeds->copies_begun;
     stats->rewinds = feeds->rewinds;
