@@ -82,8 +82,8 @@ struct repl_feeds {
     bool stopped;
     struct feeds_waited waited[REPL_WAITS_MAX];
     size_t waited_count;
-    bool waits_lack;                               /* for somebody who is not named yet */
-    unsigned copies;                               /* being served */
+    bool waits_lack;                        /* for somebody who is not named yet */
+    unsigned copies;                        /* being served */
     uint64_t stream[MANIFEST_STREAM_WORDS]; /* at the last look */
     uint64_t streams_begun, copies_begun, rewinds, refused_copies;
     struct repl_feed feeds[REPL_FEEDS_MAX];
