@@ -139,6 +139,17 @@ static struct recovery_space *recovery_replay_space_of(struct recovery *recovery
     return number <= CHANGE_SPACE_MAX ? recovery->by_number[number] : NULL;
 }
 
+static bool refuse_unknown(struct recovery *recovery, const struct journal_record *record)
+{
+    char why[ENGINE_ERROR_MAX];
+
+    snprintf(why, sizeof(why),
+             "of type %u, not a record this program knows: a newer one may be "
+             "needed",
+             record->type);
+    return recovery_refuse_record(recovery, record->lsn, why);
+}
+
 bool recovery_replay_take(struct recovery *recovery, const struct journal_record *record)
 {
     struct change change;
@@ -147,7 +158,7 @@ bool recovery_replay_take(struct recovery *recovery, const struct journal_record
         record->type, record->a, record->b, record->payload, record->bytes, &change, &event);
 
     if (kind == CHANGE_RECORD_IS_BAD) {
-        return recovery_refuse_record(recovery, record->lsn, "not a record this program knows");
+        return refuse_unknown(recovery, record);
     }
     if (kind == CHANGE_RECORD_IS_EVENT && event.event == CHANGE_EVENT_SPACE &&
         !recovery_replay_take_head(recovery, record->lsn, &event)) {
