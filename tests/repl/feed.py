@@ -33,7 +33,7 @@ USER = "follower:secret"
 CONFIG = """threads: 2
 memory: 512MiB
 data: %(data)s
-journal: {segment: 1MiB, buffer: 1MiB}
+journal: {segment: 1MiB, buffer: 1MiB, sync: %(sync)s}
 checkpoint: {every: %(every)s, journal: 4MiB}
 replication: {name: one, keep: %(keep)s, copies: %(copies)d, copy-rate: %(rate)s}
 %(more)sspaces:
@@ -173,7 +173,7 @@ class World:
         self.rng = rng
         self.folder = Folder(options.directory)
         self.values = dict({"data": self.folder.data, "every": "100ms", "keep": "1GiB", "copies": 1,
-                            "rate": "0", "more": ""}, **values)
+                            "rate": "0", "more": "", "sync": "everysec"}, **values)
         self.daemon = None
 
     def start(self):
