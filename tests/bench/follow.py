@@ -14,6 +14,7 @@ core each (data.py); followers share the load's, so `worker` shows what they cos
 what a machine of two cores gives to all.
 """
 import argparse
+import datetime
 import os
 import shutil
 import signal
@@ -34,7 +35,7 @@ ACK_GOAL, LAG_GOAL_MS, READERS_GOAL, COPY_GOAL = 0.7, 5, 1.3, 1.3
 PIPELINE = 16
 LEVEL_S = 120
 SAMPLE_S = 0.02
-TABLE_MIB = 256  # of `copy`
+TABLE_MIB, COPY_IDS = 256, 100000  # of `copy`: each table, and what is in it
 NAMED = 'replication: {name: %s%s}\n'
 STREAMS = "follower-streaming"
 
@@ -42,9 +43,9 @@ STREAMS = "follower-streaming"
 class Node(Server):
     """A daemon with a name; leader: whom it follows."""
 
-    def __init__(self, options, name, leader=None, more=", keep: 8GiB", space=None):
+    def __init__(self, options, name, leader=None, more=", keep: 8GiB", spaces=None):
         follow = ', follow: "127.0.0.1:%d"' % leader.address[1] if leader else ""
-        super().__init__(options, [space or one_space("refuse", "64MiB", 2)], memory="16GiB",
+        super().__init__(options, spaces or [one_space("refuse", "64MiB", 2)], memory="16GiB",
                          more=NAMED % (name, follow + more))
         self.serve()
 
@@ -62,13 +63,12 @@ class Node(Server):
         finally:
             client.socket.close()
 
-    def has_copy(self):
-        """It was fetched, and begun with: meanwhile nobody answers."""
-        try:
-            here = self.state()
-            return here["fetched_copies"] != "0" and here["readable"] == "1"
-        except (judge.Lost, OSError):
-            return False
+    def said_at(self, words):
+        """When its log said so, in seconds; None: it has not."""
+        for line in self.output().splitlines():
+            if words in line:
+                return datetime.datetime.fromisoformat(line.split("Z ")[0]).timestamp()
+        return None
 
     def level(self, leader):
         until = time.monotonic() + LEVEL_S
@@ -208,33 +208,36 @@ def readers(options):
             READERS_GOAL))
 
 
-def copied(options, leader, space):
-    """Seconds until all files of the leader are here and it serves."""
-    began = time.monotonic()
-    follower = Node(options, "two", leader, space=space)
+def copied(options, leader, spaces):
+    """Seconds from the manifest to the last file's sync."""
+    until = time.monotonic() + LEVEL_S * 10
+    follower = Node(options, "two", leader, spaces=spaces)
     try:
-        while not follower.has_copy():
-            if time.monotonic() > began + LEVEL_S * 10:
-                raise Failure("no copy: %s" % follower.state())
-            time.sleep(0.05)
-        return time.monotonic() - began
+        while follower.said_at("the copy is whole") is None:
+            if time.monotonic() > until:
+                raise Failure("no copy:\n" + follower.output())
+            time.sleep(0.1)
+        return follower.said_at("the copy is whole") - follower.said_at("a copy files=")
     finally:
         follower.end()
 
 
 def copy(options):
-    space = one_space("refuse", "%dMiB" % TABLE_MIB, options.gib * 1024 // TABLE_MIB)
-    leader = Node(options, "one", more=", keep: 0", space=space)
+    spaces = [one_space("refuse", "%dMiB" % TABLE_MIB, 1, "feed%d" % i)
+              for i in range(options.gib * 1024 // TABLE_MIB)]
+    leader = Node(options, "one", more=", keep: 0", spaces=spaces)
     try:
-        leader.bench("--load", "--requests", 0, "--ids", options.gib * 1024 // TABLE_MIB * options.ids_a_table)
-        problem = leader.stop(False)  # with a checkpoint: its journal's beginning goes
-        if problem:
-            raise Failure(problem)
-        leader.again()
+        for _ in range(2):  # with checkpoints: the journal's beginning goes, or it would be streamed
+            for space in spaces:
+                leader.bench("--load", "--requests", 0, "--ids", COPY_IDS, "--space", space["name"])
+            problem = leader.stop(False)
+            if problem:
+                raise Failure(problem)
+            leader.again()
         bytes_there = int(leader.figures()["table_file_bytes"])
         ours, theirs = [], []
         for _ in range(options.rounds):
-            ours.append(copied(options, leader, space))
+            ours.append(copied(options, leader, spaces))
             with tempfile.TemporaryDirectory(dir=options.directory) as there:
                 began = time.monotonic()
                 shutil.copytree(leader.folder.data, os.path.join(there, "cp"))
@@ -258,7 +261,6 @@ def main():
     add("--seconds", type=int, default=3, help="of load in a round")
     add("--rate", type=int, default=20000, help="lag, readers: requests a second")
     add("--gib", type=int, default=2, help="copy: size of the tables")
-    add("--ids-a-table", type=int, default=20000000, help="copy: ids set for each table of %d MiB" % TABLE_MIB)
     add("--directory", help="where the data directories are made (default: TMPDIR)")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
