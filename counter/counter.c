@@ -241,21 +241,6 @@ static void counter_clear(struct engine *engine)
     counter_forget_below(counter);
 }
 
-static void counter_populate(struct engine *engine, const _Atomic bool *stop)
-{
-    row_populate(&((struct counter *)engine)->row, stop);
-}
-
-static void counter_maintain(struct engine *engine, struct barrier *barrier)
-{
-    row_maintain(&((struct counter *)engine)->row, barrier);
-}
-
-static void counter_waited(struct engine *engine)
-{
-    row_waited(&((struct counter *)engine)->row);
-}
-
 static uint64_t counter_recycled(const struct engine *engine)
 {
     const struct counter *counter = (const struct counter *)engine;
@@ -277,8 +262,7 @@ static void counter_destroy(struct engine *engine)
 
 static const struct engine_functions counter_functions = {
     .kind = "counter",
-    .slot = counter_slot_of,
-    .some = counter_some_of,
+    .slots = counter_slots_of,
     .prepare = counter_prepare,
     .read = counter_read,
     .collect = counter_collect,
@@ -288,9 +272,9 @@ static const struct engine_functions counter_functions = {
     .stats_table = counter_stats_table,
     .survey = counter_survey,
     .memory = counter_memory,
-    .populate = counter_populate,
-    .maintain = counter_maintain,
-    .waited = counter_waited,
+    .populate = row_engine_populate,
+    .maintain = row_engine_maintain,
+    .waited = row_engine_waited,
     .recycled = counter_recycled,
     .destroy = counter_destroy,
 };

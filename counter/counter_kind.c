@@ -57,11 +57,6 @@ static uint64_t counter_kind_part_key(const struct row_table *table, uint64_t id
     return counter_table_key(counter_kind_table(table), id);
 }
 
-static uint64_t counter_kind_part_top(const struct row_table *table)
-{
-    return UINT64_MAX >> (64 - counter_table_shape(counter_kind_table(table))->window_bits);
-}
-
 static uint64_t counter_kind_part_fill(const struct row_table *table, uint64_t base, uint64_t last,
                                        uint64_t bytes)
 {
@@ -124,15 +119,10 @@ static uint64_t counter_kind_forget(struct row_table *apart, uint64_t first, uin
 
 /* ---- images ---- */
 
-static size_t counter_kind_describe(const struct row_table *table, unsigned char *bytes)
+static size_t counter_kind_describe(const struct row_table *table, unsigned char *bytes,
+                                    unsigned *doubles)
 {
-    return counter_table_describe(counter_kind_table(table), bytes);
-}
-
-static size_t counter_kind_describe_next(const struct row_table *table, unsigned char *bytes,
-                                         unsigned *doubles)
-{
-    return counter_table_describe_next(counter_kind_table(table), bytes, doubles);
+    return counter_table_describe(counter_kind_table(table), bytes, doubles);
 }
 
 static unsigned counter_kind_sections(const struct row_table *table, enum row_image_kind image,
@@ -191,11 +181,6 @@ static void counter_kind_tap(struct row_table *table, struct engine_cold *cold, 
     counter_table_tap(counter_table_of(table), cold, overruns);
 }
 
-static void counter_kind_untap(struct row_table *table)
-{
-    counter_table_untap(counter_table_of(table));
-}
-
 static void counter_kind_dumped(struct row_table *table, struct table_file *file)
 {
     counter_table_dumped(counter_table_of(table), file);
@@ -219,7 +204,6 @@ static bool counter_kind_merge_begin(struct row_table *table)
     return counter_table_merge_begin(counter_table_of(table));
 }
 
-/* The older overlay is copied in pieces, as all is; the files are read and written outside. */
 static enum engine_image counter_kind_merge_write(const struct row_writing *w)
 {
     struct row_table *table;
@@ -229,16 +213,7 @@ static enum engine_image counter_kind_merge_write(const struct row_writing *w)
     }
     struct counter_merge *merge = counter_merge_create(counter_kind_table(table));
     row_writing_leave(w);
-    for (bool more = true; more && result == ENGINE_IMAGE_DONE;) {
-        result = row_writing_enter(w, &table);
-        if (result == ENGINE_IMAGE_DONE) {
-            more = counter_merge_take(merge, counter_kind_table(table));
-            row_writing_leave(w);
-        }
-    }
-    if (result == ENGINE_IMAGE_DONE) {
-        result = counter_merge_write(merge, w->writer, w->stop);
-    }
+    result = counter_merge_write(merge, w->writer, w->stop);
     counter_merge_destroy(merge);
     return result;
 }
@@ -256,7 +231,6 @@ const struct table_kind counter_kind = {
     .settle = counter_kind_settle,
     .reopened = counter_kind_reopened,
     .part_key = counter_kind_part_key,
-    .part_top = counter_kind_part_top,
     .part_fill = counter_kind_part_fill,
     .part_pools = counter_kind_part_pools,
     .part_move = counter_kind_part_move,
@@ -270,7 +244,6 @@ const struct table_kind counter_kind = {
     .write_space = counter_write_space,
     .take_space = counter_take_space,
     .describe = counter_kind_describe,
-    .describe_next = counter_kind_describe_next,
     .described_bytes = counter_table_described_bytes,
     .replay = counter_replay,
     .replay_reads = counter_replay_reads,
@@ -281,7 +254,6 @@ const struct table_kind counter_kind = {
     .load = counter_kind_load,
     .restored = counter_kind_restored,
     .tap = counter_kind_tap,
-    .untap = counter_kind_untap,
     .dumped = counter_kind_dumped,
     .load_dumped = counter_kind_load_dumped,
     .overlay_size = counter_kind_overlay_size,

@@ -52,9 +52,8 @@ static inline struct counter_reader counter_reader_of(const struct counter *coun
 }
 
 /* counter_ops.c */
-bool counter_slot_of(const struct engine *engine, const char *tail, size_t length, int *slot);
-bool counter_some_of(const struct engine *engine, const char *tail, size_t length,
-                     struct engine_op *op);
+bool counter_slots_of(const struct engine *engine, const char *tail, size_t length,
+                      struct engine_op *op);
 void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t n);
 void counter_read(struct engine *engine, struct engine_op *const *ops, size_t n);
 /* The token of what the op's key is with these values; 0: nothing is there. */
@@ -124,7 +123,7 @@ static inline struct counter_table *counter_op_table(const struct engine_op *op)
     return counter_table_of((struct row_table *)(uintptr_t)op->scratch[3]);
 }
 
-_Static_assert(sizeof(struct counter_locus) == 3 * sizeof(uint64_t), "the table lies behind it");
+_Static_assert(sizeof(struct counter_locus) == 3 * sizeof(uint64_t), "the table lies after it");
 
 /* Its locus there, from prepare on. */
 static inline struct counter_locus *counter_op_locus(struct engine_op *op)

@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/num.h"
-#include "base/text_word.h"
 
 bool counter_slots_valid(const struct counter_config *config, char error[COUNTER_ERROR_MAX])
 {
@@ -54,13 +53,10 @@ void counter_schema_init(struct counter_schema *schema, const struct counter_con
     schema->payload_bytes = (bits + 7) / 8;
 }
 
-/* Names of one length up to 8 that have the same head are the same. */
-int counter_names_find(const struct counter_names *names, const char *name, size_t length)
+int counter_names_find_long(const struct counter_names *names, const char *name, size_t length)
 {
-    uint64_t head = text_word(name, length);
     for (unsigned i = 0; i < names->count; i++) {
-        if (names->heads[i] == head && names->lengths[i] == length &&
-            (length <= sizeof(head) || memcmp(names->names[i], name, length) == 0)) {
+        if (names->lengths[i] == length && memcmp(names->names[i], name, length) == 0) {
             return (int)i;
         }
     }

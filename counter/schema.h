@@ -19,6 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/check.h"
+#include "base/text_word.h"
 #include "base/words.h"
 #include "counter/counter.h"
 
@@ -65,8 +67,25 @@ struct counter_view {
 bool counter_slots_valid(const struct counter_config *config, char error[COUNTER_ERROR_MAX]);
 
 void counter_names_init(struct counter_names *names, const struct counter_config *config);
-/* The slot of a name, of any length; -1: none has it. */
-int counter_names_find(const struct counter_names *names, const char *name, size_t length);
+/* counter_names_find() of a name of more than eight bytes. */
+int counter_names_find_long(const struct counter_names *names, const char *name, size_t length);
+
+/* The slot of a name, of any length; -1: none has it. Up to eight bytes of one length that have the
+ * same head are the same. */
+static inline int counter_names_find(const struct counter_names *names, const char *name,
+                                     size_t length)
+{
+    if (UNLIKELY(length > TEXT_WORD_BYTES)) {
+        return counter_names_find_long(names, name, length);
+    }
+    uint64_t head = text_word(name, length);
+    for (unsigned i = 0; i < names->count; i++) {
+        if (names->heads[i] == head && names->lengths[i] == length) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
 
 void counter_schema_init(struct counter_schema *schema, const struct counter_config *config);
 

@@ -36,6 +36,7 @@ static void set_layout(struct counter_table *t)
 /* What a group's number leaves of an id. */
 static void set_split(struct counter_table *t)
 {
+    t->row.key_last = UINT64_MAX >> (64 - t->shape.window_bits);
     t->rem_bits = t->shape.window_bits - t->shape.group_bits;
 }
 

@@ -178,10 +178,9 @@ const struct counter_view *counter_table_view(const struct counter_table *table)
 bool counter_table_can_view(const struct counter_table *table, const struct counter_config *config);
 void counter_table_set_view(struct counter_table *table, const struct counter_config *config);
 
-/* As table_kind.describe, describe_next and described_bytes. The format: table_describe.c. */
-size_t counter_table_describe(const struct counter_table *table, unsigned char *bytes);
-size_t counter_table_describe_next(const struct counter_table *table, unsigned char *bytes,
-                                   unsigned *doubles);
+/* As table_kind.describe and described_bytes. The format: table_describe.c. */
+size_t counter_table_describe(const struct counter_table *table, unsigned char *bytes,
+                              unsigned *doubles);
 uint64_t counter_table_described_bytes(const void *description, size_t length);
 /*
  * For a reader of files: what a description says, each field as a name and a number (`slot NAME`:
@@ -338,6 +337,7 @@ struct table_file;
  * while the table stays. */
 uint64_t counter_table_count_slot(const struct counter_table *t, const struct counter_slot *slot);
 
+#define COUNTER_SURVEY_VALUES 40960u /* of a step in groups, and those of one group more */
 /*
  * A step of engine_functions.survey in a table: `slots` are those of its view, as configured.
  * False: it is through, or the table is dumped. Any thread, inside the barrier.
@@ -416,7 +416,6 @@ struct engine_cold;
 /* What follows is as in struct table_kind. A change of a tapped table for which the overlay has no
  * room goes on all the same, and the dump is given up. */
 void counter_table_tap(struct counter_table *table, struct engine_cold *cold, unsigned overruns);
-void counter_table_untap(struct counter_table *table);
 void counter_table_dumped(struct counter_table *table, struct table_file *file);
 bool counter_table_restore_cold(struct counter_table *table, struct engine_cold *cold,
                                 struct table_file *file, const struct table_file *overlay,
@@ -429,12 +428,11 @@ bool counter_table_merge_begin(struct counter_table *table);
 struct table_file *counter_table_merge_end(struct counter_table *table, struct table_file *file);
 
 /*
- * Writes file and older overlay as one file: begin and take, which copies a piece of the older
- * overlay, inside the barrier (true: there is more); write outside, in a thread that may block.
+ * Writes file and older overlay as one file: create inside the barrier; write outside, in a thread
+ * that may block. What is read stays until destroy, whatever becomes of the table.
  */
 struct counter_merge;
 struct counter_merge *counter_merge_create(const struct counter_table *table);
-bool counter_merge_take(struct counter_merge *merge, const struct counter_table *table);
 struct table_file_writer;
 enum engine_image counter_merge_write(struct counter_merge *merge, struct table_file_writer *writer,
                                       const _Atomic bool *stop);

@@ -49,7 +49,7 @@ void table_change_hand_over(const struct table_change *c, uint32_t named, bool e
     }
     POINT("in the lock, before the LSN");
     c->sink->functions->put(c->sink, &change);
-    POINT("in the lock, behind the LSN");
+    POINT("in the lock, after the LSN");
 }
 
 enum engine_status table_change_end(const struct table_change *c, enum engine_error *error)

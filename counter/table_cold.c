@@ -407,18 +407,12 @@ bool counter_table_replay_reads(const struct counter_table *t, const struct coun
 
 /* ---- coming and going ---- */
 
-void counter_table_untap(struct counter_table *t)
+void counter_table_tap(struct counter_table *t, struct engine_cold *cold, unsigned overruns)
 {
     CHECK(t->extend);
     table_overlay_destroy(t->overlay);
-    t->overlay = NULL;
-}
-
-void counter_table_tap(struct counter_table *t, struct engine_cold *cold, unsigned overruns)
-{
-    CHECK(!t->overlay);
-    t->overlay = table_overlay_create_tap(t, cold, overruns);
-    if (!t->overlay) {
+    t->overlay = cold ? table_overlay_create_tap(t, cold, overruns) : NULL;
+    if (cold && !t->overlay) {
         row_tap_overran(&t->row);
     }
 }

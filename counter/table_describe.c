@@ -69,15 +69,13 @@ static size_t describe_as(const struct counter_table *t, const struct counter_sh
     return (size_t)(to.at - bytes);
 }
 
-size_t counter_table_describe(const struct counter_table *t, unsigned char *bytes)
-{
-    return describe_as(t, &t->shape, bytes);
-}
-
-size_t counter_table_describe_next(const struct counter_table *t, unsigned char *bytes,
-                                   unsigned *doubles)
+size_t counter_table_describe(const struct counter_table *t, unsigned char *bytes,
+                              unsigned *doubles)
 {
     struct counter_shape shape = t->shape;
+    if (!doubles) {
+        return describe_as(t, &shape, bytes);
+    }
     CHECK(t->older);
     *doubles = t->doubles;
     table_shape_double(&shape, t->doubles);

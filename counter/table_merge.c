@@ -21,7 +21,6 @@
 
 #define MERGE_PIECE_PAGES (TABLE_FILE_BLOCK_BYTES / TABLE_FILE_PAGE_BYTES)
 #define MERGE_PIECE_BYTES (MERGE_PIECE_PAGES * TABLE_PAGE_BYTES)
-#define MERGE_TAKE        4096u /* entries looked at in one piece of take */
 #define MERGE_OUTSIDE     UINT64_MAX
 
 /* An id of the overlay, or one that had spilled, and the page its home lies in. */
@@ -41,12 +40,10 @@ struct counter_merge {
     uint64_t bytes;
     struct counter_shape from;     /* of the file that is read */
     unsigned doubles;              /* the file that is written has 2^doubles times as many groups */
-    struct table_overlay *overlay; /* a copy of the older one */
+    struct table_overlay *overlay; /* the older one */
     struct places changed;         /* its ids */
     struct places spilled;         /* ids of the extend section, where their homes are others now */
-    uint64_t at[COUNTER_TABLE_SECTIONS]; /* of the walks that copy */
-    unsigned section;
-    bool failed; /* memory was refused */
+    bool failed;                   /* memory was refused */
     unsigned char *piece;
 };
 
@@ -66,7 +63,7 @@ static struct counter_table *make_table(const struct counter_table *t, void *mem
     struct row_want want = {
         .first = unsettled,
         .description = description,
-        .description_bytes = counter_table_describe_next(t, description, &doubles),
+        .description_bytes = counter_table_describe(t, description, &doubles),
         .region = memory,
         .region_bytes = bytes,
     };
@@ -103,11 +100,10 @@ struct counter_merge *counter_merge_create(const struct counter_table *t)
     merge->bytes = t->shape.table_bytes << t->doubles;
     merge->memory = memory_region_create(merge->bytes);
     merge->table = merge->memory ? make_table(t, merge->memory, merge->bytes) : NULL;
-    merge->overlay =
-        table_overlay_create(t, NULL, dict_count(t->older->extend), dict_count(t->older->aux));
-    places_init(&merge->changed, dict_count(t->older->extend));
+    merge->overlay = t->older;
+    atomic_fetch_add(&merge->overlay->users, 1);
     merge->piece = memory_region_create(MERGE_PIECE_BYTES);
-    merge->failed = !merge->table || !merge->overlay || !merge->piece;
+    merge->failed = !merge->table || !merge->piece;
     return merge;
 }
 
@@ -124,46 +120,6 @@ void counter_merge_destroy(struct counter_merge *merge)
     free(merge->spilled.at);
     memory_region_destroy(merge->piece, MERGE_PIECE_BYTES);
     free(merge);
-}
-
-static void copy_entry(struct dict **dict, struct counter_merge *merge, uint64_t id, uint8_t sub,
-                       const uint64_t *value)
-{
-    while (!merge->failed && !dict_put(*dict, id, sub, value)) {
-        merge->failed = !dict_grow(dict);
-    }
-}
-
-static void take_record(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
-{
-    struct counter_merge *merge = context;
-    struct counter_locus locus;
-    counter_table_locate(merge->table, id, false, &locus);
-    places_add(&merge->changed, merge->table, &locus); /* it does not change */
-    copy_entry(&merge->overlay->extend, merge, id, sub, value);
-}
-
-static void take_value(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
-{
-    struct counter_merge *merge = context;
-    copy_entry(&merge->overlay->aux, merge, id, sub, value);
-}
-
-bool counter_merge_take(struct counter_merge *merge, const struct counter_table *t)
-{
-    static dict_visit *const visits[COUNTER_TABLE_SECTIONS] = {
-        [COUNTER_TABLE_EXTEND] = take_record,
-        [COUNTER_TABLE_AUX] = take_value,
-    };
-    if (merge->failed) {
-        return false;
-    }
-    unsigned section = merge->section;
-    const struct dict *dict = section == COUNTER_TABLE_EXTEND ? t->older->extend : t->older->aux;
-    if (!dict_walk(dict, &merge->at[section], MERGE_TAKE, visits[section], merge)) {
-        merge->section++;
-    }
-    return !merge->failed && merge->section < COUNTER_TABLE_SECTIONS;
 }
 
 /* ---- writing ---- */
@@ -196,6 +152,24 @@ static bool grow_dicts(struct counter_merge *merge)
     }
     log_warning("no memory for merging the changes of a dumped table");
     return false;
+}
+
+static void note_changed(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+{
+    struct counter_merge *merge = context;
+    struct counter_locus locus;
+    (void)sub;
+    (void)value;
+    counter_table_locate(merge->table, id, false, &locus);
+    places_add(&merge->changed, merge->table, &locus);
+}
+
+/* The older overlay does not change: it is read where it lies, outside the barrier. */
+static void find_changed(struct counter_merge *merge)
+{
+    places_init(&merge->changed, dict_count(merge->overlay->extend));
+    dict_each(merge->overlay->extend, note_changed, merge);
+    places_sort(&merge->changed);
 }
 
 /* The changed records whose home lies in pages up to this one. */
@@ -424,7 +398,7 @@ enum engine_image counter_merge_write(struct counter_merge *merge, struct table_
         log_warning("no memory for merging the changes of a dumped table");
         return ENGINE_IMAGE_FAILED;
     }
-    places_sort(&merge->changed);
+    find_changed(merge);
     if (!table_load_sections(merge->table, merge->file->file, error)) {
         log_warning("%s", error);
         return ENGINE_IMAGE_FAILED;
@@ -519,8 +493,6 @@ struct counter_merge *counter_recall_begin(struct counter_table *t)
         return NULL;
     }
     struct counter_merge *recall = counter_merge_create(t);
-    while (counter_merge_take(recall, t)) {
-    }
     if (!recall->failed) {
         return recall;
     }
@@ -533,6 +505,7 @@ bool counter_recall_read(struct counter_merge *recall)
 {
     char error[ENGINE_ERROR_MAX];
     uint64_t pages = recall->bytes / TABLE_PAGE_BYTES;
+    find_changed(recall);
     if (!table_load_sections(recall->table, recall->file->file, error)) {
         log_warning("%s", error);
         return false;

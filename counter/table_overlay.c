@@ -42,6 +42,7 @@ static struct table_overlay *create(const struct counter_table *t, struct engine
     struct table_overlay *overlay = memory_zalloc(sizeof(*overlay));
     overlay->cold = cold;
     overlay->pool_bytes = extend_bytes;
+    overlay->users = 1;
     overlay->extend = dict_create(t->shape.payload_bytes, extend_bytes, clock_random());
     overlay->aux = dict_create(sizeof(uint64_t), aux_bytes, clock_random());
     if (overlay->extend && overlay->aux) {
@@ -68,7 +69,7 @@ struct table_overlay *table_overlay_create_next(const struct counter_table *t)
     struct engine_cold *cold = t->overlay->cold;
     uint64_t bytes = usual_bytes(t);
     uint64_t wider = OVERLAY_WIDER * t->overlay->pool_bytes;
-    uint64_t most = cold ? cold->overlay_bytes_max / OVERLAY_MOST_PART : 0;
+    uint64_t most = cold->overlay_bytes_max / OVERLAY_MOST_PART;
     wider = wider < most ? wider : most;
     bool half = table_overlay_is_half(t->overlay);
     bytes = half && wider > bytes ? wider : bytes;
@@ -78,8 +79,7 @@ struct table_overlay *table_overlay_create_next(const struct counter_table *t)
 struct table_overlay *table_overlay_create_tap(const struct counter_table *t,
                                                struct engine_cold *cold, unsigned overruns)
 {
-    uint64_t most = cold ? cold->overlay_bytes_max : 0;
-    uint64_t bytes = row_cold_wider(usual_bytes(t), overruns, most);
+    uint64_t bytes = row_cold_wider(usual_bytes(t), overruns, cold->overlay_bytes_max);
     return create(t, cold, bytes, bytes);
 }
 
@@ -94,7 +94,7 @@ static uint64_t used_bytes(const struct table_overlay *overlay)
 static void account(struct table_overlay *overlay, bool any)
 {
     uint64_t bytes = any ? used_bytes(overlay) : 0;
-    if (overlay->cold && bytes != atomic_load_explicit(&overlay->bytes, memory_order_relaxed)) {
+    if (bytes != atomic_load_explicit(&overlay->bytes, memory_order_relaxed)) {
         uint64_t before = atomic_exchange(&overlay->bytes, bytes);
         atomic_fetch_add(&overlay->cold->overlay_bytes, bytes - before);
     }
@@ -102,7 +102,7 @@ static void account(struct table_overlay *overlay, bool any)
 
 void table_overlay_destroy(struct table_overlay *overlay)
 {
-    if (!overlay) {
+    if (!overlay || atomic_fetch_sub(&overlay->users, 1) > 1) {
         return;
     }
     if (overlay->extend && overlay->aux) {
@@ -122,7 +122,6 @@ static void table_overlay_drop(void *overlay)
 void table_overlay_discard(const struct counter_table *t, struct table_overlay *overlay)
 {
     account(overlay, false);
-    overlay->cold = NULL;
     if (t->in_row) {
         row_discard(t->in_row, overlay, table_overlay_drop);
     } else {
@@ -210,8 +209,8 @@ bool table_overlay_is_half(const struct table_overlay *overlay)
 bool table_overlay_open(const struct table_overlay *overlay, bool dumped)
 {
     const struct engine_cold *cold = overlay->cold;
-    return !cold || atomic_load_explicit(&cold->overlay_bytes, memory_order_relaxed) <
-                        engine_overlay_most(cold, dumped);
+    return atomic_load_explicit(&cold->overlay_bytes, memory_order_relaxed) <
+           engine_overlay_most(cold, dumped);
 }
 
 /* The fuller one becomes larger. */

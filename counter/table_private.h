@@ -421,9 +421,10 @@ bool table_put_record(struct counter_table *t, const struct counter_locus *locus
 struct table_overlay {
     struct dict *extend; /* id -> payload: what it became, or nothing set: gone */
     struct dict *aux;
-    struct engine_cold *cold; /* whose budget it counts in; NULL: nobody's */
+    struct engine_cold *cold; /* whose budget it counts in */
     uint64_t pool_bytes;      /* as `extend` was asked for: at least what its levels have */
     _Atomic uint64_t bytes;   /* as counted there */
+    _Atomic unsigned users;   /* its table, and a merge that reads it */
 };
 
 /* NULL: memory is refused. It takes at least this many entries. */
@@ -436,7 +437,7 @@ struct table_overlay *table_overlay_create_next(const struct counter_table *t);
 struct table_overlay *table_overlay_create_tap(const struct counter_table *t,
                                                struct engine_cold *cold, unsigned overruns);
 bool table_overlay_is_half(const struct table_overlay *overlay); /* of its places */
-void table_overlay_destroy(struct table_overlay *overlay);       /* NULL: no-op */
+void table_overlay_destroy(struct table_overlay *overlay); /* with its last user. NULL: no-op */
 /* The same with the world stopped: it counts no more, and is destroyed later. */
 void table_overlay_discard(const struct counter_table *t, struct table_overlay *overlay);
 /* False: it says nothing of the id. Values beside: of `subs`. Readers look at the stripe. */

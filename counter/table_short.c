@@ -25,7 +25,7 @@ static void short_hand_over(struct change *change, uint32_t named, uint32_t spac
     change->named = change->set = named;
     POINT("in the lock, before the LSN");
     sink->functions->put(sink, change);
-    POINT("in the lock, behind the LSN");
+    POINT("in the lock, after the LSN");
 }
 
 static bool is_in_reach(const struct counter_table *t, const struct counter_locus *locus)

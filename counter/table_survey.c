@@ -1,7 +1,8 @@
 /* table_survey.c: which values a table in memory has, step by step, while they change. */
 #include "counter/table_private.h"
 
-#define SURVEY_GROUPS  2048u /* of a step, or as many entries: less than half a millisecond */
+/* Of a step: less than half a millisecond. A record of many small slots has many values. */
+#define SURVEY_GROUPS  2048u
 #define SURVEY_ENTRIES 2048u
 
 enum { SURVEY_PART_GROUPS, SURVEY_PART_EXTEND, SURVEY_PART_AUX };
@@ -95,13 +96,17 @@ bool counter_table_survey(const struct counter_table *t, const struct counter_sl
 {
     struct surveying this = {t, slots, survey};
     uint64_t groups = t->memory ? t->shape.groups : 0;
+    uint64_t of_group = (uint64_t)t->shape.places * t->view.slot_count;
+    uint64_t most = survey->at + SURVEY_GROUPS;
     bool more = false;
     if (!t->extend) {
         return false;
     }
     switch (survey->part) {
     case SURVEY_PART_GROUPS:
-        for (unsigned n = 0; n < SURVEY_GROUPS && survey->at < groups; n++) {
+        most = most < groups ? most : groups;
+        for (uint64_t values = 0; values < COUNTER_SURVEY_VALUES && survey->at < most;
+             values += of_group) {
             survey_group(&this, survey->at++);
         }
         more = survey->at < groups;

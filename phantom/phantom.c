@@ -106,21 +106,6 @@ static void phantom_clear(struct engine *engine)
     row_clear(&phantom->row);
 }
 
-static void phantom_populate(struct engine *engine, const _Atomic bool *stop)
-{
-    row_populate(&((struct phantom *)engine)->row, stop);
-}
-
-static void phantom_maintain(struct engine *engine, struct barrier *barrier)
-{
-    row_maintain(&((struct phantom *)engine)->row, barrier);
-}
-
-static void phantom_waited(struct engine *engine)
-{
-    row_waited(&((struct phantom *)engine)->row);
-}
-
 static uint64_t phantom_recycled(const struct engine *engine)
 {
     return ((const struct phantom *)engine)->row.recycled_ids;
@@ -140,7 +125,7 @@ static void phantom_destroy(struct engine *engine)
 
 static const struct engine_functions phantom_functions = {
     .kind = "phantom",
-    .slot = phantom_slot_of,
+    .slots = phantom_slots_of,
     .prepare = phantom_prepare,
     .read = phantom_read,
     .change = phantom_change,
@@ -148,9 +133,9 @@ static const struct engine_functions phantom_functions = {
     .stats_space = phantom_stats_space,
     .stats_table = phantom_stats_table,
     .memory = phantom_memory,
-    .populate = phantom_populate,
-    .maintain = phantom_maintain,
-    .waited = phantom_waited,
+    .populate = row_engine_populate,
+    .maintain = row_engine_maintain,
+    .waited = row_engine_waited,
     .recycled = phantom_recycled,
     .destroy = phantom_destroy,
 };

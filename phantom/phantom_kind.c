@@ -42,8 +42,10 @@ static uint64_t phantom_kind_held(const struct row_table *table)
     return stats.members;
 }
 
-static size_t phantom_kind_describe(const struct row_table *table, unsigned char *bytes)
+static size_t phantom_kind_describe(const struct row_table *table, unsigned char *bytes,
+                                    unsigned *doubles)
 {
+    (void)doubles; /* a file is never larger than the one before */
     phantom_shape_describe(phantom_table_shape(phantom_kind_table(table)), bytes);
     return PHANTOM_DESCRIPTION_BYTES;
 }
@@ -137,11 +139,6 @@ static bool phantom_kind_load(struct engine *engine, struct row_table *table,
 static void phantom_kind_tap(struct row_table *table, struct engine_cold *cold, unsigned overruns)
 {
     phantom_table_tap(phantom_table_of(table), cold, overruns);
-}
-
-static void phantom_kind_untap(struct row_table *table)
-{
-    phantom_table_untap(phantom_table_of(table));
 }
 
 static struct phantom_table *phantom_kind_root(const struct row_table *table)
@@ -264,7 +261,6 @@ const struct table_kind phantom_kind = {
     .section = phantom_kind_section,
     .load = phantom_kind_load,
     .tap = phantom_kind_tap,
-    .untap = phantom_kind_untap,
     .dumped = phantom_kind_dumped,
     .load_dumped = phantom_kind_load_dumped,
     .overlay_size = phantom_kind_overlay_size,

@@ -14,9 +14,10 @@
 #define MEMBER_TEXT  '1' /* what a member that is there reads as */
 #define MEMBER_TOKEN 1   /* and its cas token */
 
-bool phantom_slot_of(const struct engine *engine, const char *tail, size_t length, int *slot)
+bool phantom_slots_of(const struct engine *engine, const char *tail, size_t length,
+                      struct engine_op *op)
 {
-    (void)engine, (void)tail, (void)length, (void)slot;
+    (void)engine, (void)tail, (void)length, (void)op;
     return false; /* a key names a member, never a slot */
 }
 
@@ -256,7 +257,7 @@ static void hand_over(const struct edit *edit, struct change_sink *sink)
     change.member[1] = edit->member.second;
     POINT("member changed, before the LSN");
     (void)sink->functions->put(sink, &change);
-    POINT("member changed, behind the LSN");
+    POINT("member changed, after the LSN");
 }
 
 /* Carries out a rule with the sink's room, which it uses or gives back. */

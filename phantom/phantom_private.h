@@ -39,7 +39,8 @@ static inline const struct phantom *phantom_of_const(const struct engine *engine
 bool phantom_turn_deletes(const struct phantom *phantom, bool on, uint64_t exceptions_bytes);
 
 /* phantom_ops.c */
-bool phantom_slot_of(const struct engine *engine, const char *tail, size_t length, int *slot);
+bool phantom_slots_of(const struct engine *engine, const char *tail, size_t length,
+                      struct engine_op *op);
 void phantom_prepare(struct engine *engine, struct engine_op *const *ops, size_t n);
 void phantom_read(struct engine *engine, struct engine_op *const *ops, size_t n);
 void phantom_change(struct engine *engine, struct engine_op *op, struct change_sink *sink);

@@ -302,7 +302,6 @@ bool phantom_table_load_dumped(struct phantom_table *holder, struct engine_cold 
 
 /* As in struct table_kind; `holder`: the table or its layer. */
 void phantom_table_tap(struct phantom_table *holder, struct engine_cold *cold, unsigned overruns);
-void phantom_table_untap(struct phantom_table *holder);
 void phantom_table_leave(struct phantom_table *table, struct phantom_table *holder,
                          struct table_file *file);
 /* Something of the table may have left: notes whether. */

@@ -121,15 +121,9 @@ bool phantom_table_room(struct phantom_table *t, const struct phantom_member *me
 
 void phantom_table_tap(struct phantom_table *holder, struct engine_cold *cold, unsigned overruns)
 {
-    CHECK(!holder->dump && holder->filter.words);
-    holder->dump = phantom_dump_create(cold, holder->shape.table_bytes, overruns);
-}
-
-void phantom_table_untap(struct phantom_table *holder)
-{
-    CHECK(!phantom_table_is_cold(holder));
+    CHECK(!phantom_table_is_cold(holder) && holder->filter.words);
     phantom_dump_release(holder->dump);
-    holder->dump = NULL;
+    holder->dump = cold ? phantom_dump_create(cold, holder->shape.table_bytes, overruns) : NULL;
 }
 
 void phantom_table_note_away(struct phantom_table *t)

@@ -27,7 +27,8 @@ __attribute__((format(printf, 2, 3))) static void say(struct admin_attention *at
 static void look_at_journal(const struct admin_figures *figures, struct admin_attention *attention)
 {
     const struct journal_stats *journal = &figures->journal;
-    char span[READABLE_MAX];
+    uint64_t waited = figures->events.journal_refusals;
+    char span[READABLE_MAX], times[READABLE_MAX];
 
     if (journal->failed) {
         say(attention,
@@ -46,30 +47,41 @@ static void look_at_journal(const struct admin_figures *figures, struct admin_at
             "disk is busy (iostat -x 1) or failing (dmesg).",
             readable_span(span, (double)journal->unsynced_us / 1e6));
     }
+    if (waited > 0 && !journal->full) {
+        say(attention,
+            "The journal had no room for a change %s in the last ten minutes, so clients waited. "
+            "Raise journal.buffer, or look whether the disk keeps up (iostat -x 1).",
+            readable_many(times, waited, "time"));
+    }
 }
 
 static void look_at_data(const struct admin_figures *figures, struct admin_attention *attention)
 {
     const struct admin_events *grown = &figures->events;
-    char free_bytes[READABLE_MAX];
+    char free_bytes[READABLE_MAX], many[READABLE_MAX];
 
     if (grown->checkpoint_failures > 0) {
         say(attention,
-            "%" PRIu64 " checkpoints failed in the last ten minutes, so the journal grows and a "
-            "restart takes longer. The log says why; often the disk is full.",
-            grown->checkpoint_failures);
+            "%s failed in the last ten minutes, so the journal grows and a restart takes longer. "
+            "The log says why; often the disk is full.",
+            readable_many(many, grown->checkpoint_failures, "checkpoint"));
     }
     if (grown->dump_failures > 0) {
         say(attention,
-            "%" PRIu64 " dumps of tables failed in the last ten minutes, so no memory comes free "
-            "for new ids. The log says why; often the disk is full.",
-            grown->dump_failures);
+            "%s of tables failed in the last ten minutes, so no memory comes free for new ids. The "
+            "log says why; often the disk is full.",
+            readable_many(many, grown->dump_failures, "dump"));
     }
     if (figures->cold.bad_pages > 0) {
         say(attention,
-            "%" PRIu64 " damaged pages of dumped tables were read: their ids answer `disk read "
-            "failed`. Run `rollcall verify DATA` on a copy, then `rollcall repair`.",
-            figures->cold.bad_pages);
+            "Reads have met %s of dumped tables that the disk has damaged: their ids answer `disk "
+            "read failed`. Run `rollcall verify DATA` on a copy, then `rollcall repair`.",
+            readable_many(many, figures->cold.bad_pages, "page"));
+    } else if (grown->cold_failed > 0) {
+        say(attention,
+            "%s of dumped tables failed in the last ten minutes. Look for disk errors (dmesg), and "
+            "at what `rollcall verify DATA` says.",
+            readable_many(many, grown->cold_failed, "read"));
     }
     if (grown->cold_busy > 0) {
         say(attention,
@@ -108,7 +120,12 @@ static void look_at_followed(const struct admin_replication *repl,
             repl->trouble);
         return;
     }
-    if (receiver->state == REPL_RECEIVER_CONNECTING && repl->trouble[0] != '\0') {
+    if (repl->grown) {
+        say(attention,
+            "The tables of %.80s are larger than `memory` here: %.200s. They are held all the "
+            "same; raise `memory` before the machine has none left.",
+            repl->leader, repl->trouble);
+    } else if (receiver->state == REPL_RECEIVER_CONNECTING && repl->trouble[0] != '\0') {
         say(attention, "There is no connection to %.80s, which this node follows: %.200s.",
             repl->leader, repl->trouble);
     }
@@ -134,11 +151,17 @@ static void look_at_followers(const struct admin_replication *repl,
 
     if (repl->fenced) {
         say(attention,
-            "The word of this leader's agent has ended, and every change is refused. Look "
-            "at `rollcall agent status`, the agent's log and etcd.");
+            "The word of this leader's agent has ended, and every change is refused; after "
+            "replication.stale-after reads are, too. Look at `rollcall agent status`, the agent's "
+            "log and etcd.");
+    } else if (repl->waits && repl->feeds.waits.lacks) {
+        say(attention, "Answers wait for a follower, and the agent has named none yet: every "
+                       "change is refused. Look at `rollcall agent status`, and start a follower.");
     } else if (repl->waits && !repl->feeds.in_sync) {
-        say(attention, "The follower that answers wait for is away or has not caught up, and every "
-                       "change is refused. Look at that node.");
+        say(attention,
+            "Answers wait for %s, which is away or has not caught up: every change is refused. "
+            "Look at that node.",
+            repl->waits_for);
     }
     for (size_t i = 0; i < repl->feeds.count; i++) {
         const struct repl_feed_stats *feed = &repl->feeds.feeds[i];
@@ -169,6 +192,7 @@ static void look_at_clients(const struct admin_figures *figures, struct admin_at
 {
     uint64_t open = metric_read(&figures->net.curr_connections);
     const struct admin_events *grown = &figures->events;
+    char many[READABLE_MAX];
 
     if (grown->rejected_connections > 0) {
         say(attention,
@@ -183,9 +207,9 @@ static void look_at_clients(const struct admin_figures *figures, struct admin_at
     }
     if (grown->failed_logins > 0) {
         say(attention,
-            "%" PRIu64 " logins failed in the last ten minutes. The log names the addresses: a "
-            "client has an old password, or somebody is guessing.",
-            grown->failed_logins);
+            "%s failed in the last ten minutes. The log names the addresses: a client has an old "
+            "password, or somebody is guessing.",
+            readable_many(many, grown->failed_logins, "login"));
     }
 }
 
@@ -283,9 +307,10 @@ static void look_at_refusals(const struct admin_space *space, bool has_data,
 
     for (unsigned reason = 0; reason < ADMIN_REFUSALS_N; reason++) {
         if (space->trend.refused[reason] > 0) {
-            say(attention, "%s refused %s operations in the last ten minutes: %s. %s.", space->name,
-                readable_count(count, (double)space->trend.refused[reason]),
-                admin_refusal_words[reason], help_against(reason, space, has_data));
+            say(attention, "%s refused %s operation%s in the last ten minutes: %s. %s.",
+                space->name, readable_count(count, (double)space->trend.refused[reason]),
+                space->trend.refused[reason] == 1 ? "" : "s", admin_refusal_words[reason],
+                help_against(reason, space, has_data));
         }
     }
 }

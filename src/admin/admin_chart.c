@@ -15,6 +15,12 @@ static const char *const state_words[ADMIN_STATES] = {"open", "full, in memory",
                                                       "on disk"};
 static const char *const state_classes[ADMIN_STATES] = {"o", "f", "g", "d"};
 
+/* What is drawn of a share: a figure that is wrong, or no number, does not leave the picture. */
+static double chart_share(double share)
+{
+    return share > 0 ? (share < 1 ? share : 1) : 0;
+}
+
 /* One table, or several that share a cell. */
 struct cell {
     uint64_t first_id, last_id, held, capacity, tables;
@@ -38,10 +44,9 @@ static void add_to_cell(struct cell *cell, const struct admin_table *table)
 static void put_cell(struct evbuffer *out, size_t place, const struct cell *cell)
 {
     char held[READABLE_MAX], room[READABLE_MAX], many[READABLE_MAX] = "";
-    double full = cell->capacity > 0 ? (double)cell->held / (double)cell->capacity : 0;
+    double full = chart_share(cell->capacity > 0 ? (double)cell->held / (double)cell->capacity : 0);
     size_t x = place * CELL_WIDTH;
 
-    full = full > 1 ? 1 : full;
     if (cell->tables > 1) {
         snprintf(many, sizeof(many), "%" PRIu64 " tables, ", cell->tables);
     }
@@ -116,7 +121,7 @@ void admin_chart_filters(struct evbuffer *out, const struct admin_space *space, 
                         (count > 12 ? count : 12) * CELL_WIDTH, CELL_TALL);
     for (size_t i = 0; i < count; i++) {
         const struct admin_table *table = &space->at[space->table_count - count + i];
-        double tall = most > 0 ? CELL_TALL * table->rate / most : 0;
+        double tall = most > 0 ? CELL_TALL * chart_share(table->rate / most) : 0;
 
         evbuffer_add_printf(out,
                             "<rect class=%s x=%zu y=%.1f width=%d height=%.1f><title>ids %" PRIu64
@@ -126,7 +131,7 @@ void admin_chart_filters(struct evbuffer *out, const struct admin_space *space, 
                             readable_share(rate, table->rate));
     }
     evbuffer_add_printf(out, "<path class=target d=\"M0 %.1fH%d\"/></svg>\n",
-                        CELL_TALL * (most > 0 ? 1 - space->target / most : 0),
+                        CELL_TALL * (1 - (most > 0 ? chart_share(space->target / most) : 1)),
                         (int)((count > 12 ? count : 12) * CELL_WIDTH));
 }
 
@@ -157,9 +162,9 @@ double admin_chart_lines(struct evbuffer *out, const struct admin_series *series
             }
             bool alone = !begun && (k + 1 == points || series[i].rates[k + 1] < 0);
 
-            evbuffer_add_printf(out, "%s%.0f %.1f%s", begun ? " " : "M",
-                                (double)k * WIDE / (double)(points - 1),
-                                TALL - 1 - (TALL - 4) * rate / most, alone ? "h0" : "");
+            evbuffer_add_printf(
+                out, "%s%.0f %.1f%s", begun ? " " : "M", (double)k * WIDE / (double)(points - 1),
+                TALL - 1 - (TALL - 4) * chart_share(rate / most), alone ? "h0" : "");
             begun = true;
         }
         evbuffer_add_printf(out, "\"/>");
@@ -189,7 +194,8 @@ void admin_chart_times(struct evbuffer *out, const struct watch_times *memory,
     for (unsigned power = 0; power < POWERS; power++) {
         for (size_t i = 0; i < 2; i++) {
             uint64_t count = in_octave(both[i], power);
-            double share = both[i]->count > 0 ? (double)count / (double)both[i]->count : 0;
+            double share =
+                chart_share(both[i]->count > 0 ? (double)count / (double)both[i]->count : 0);
 
             if (count > 0) {
                 double tall = 1 + (TALL - 4) * share;
@@ -210,16 +216,16 @@ void admin_chart_bar(struct evbuffer *out, const struct admin_part *parts, size_
                      double whole, const char *label)
 {
     double x = 0;
-    double most = whole > 0 ? whole : 1;
 
     evbuffer_add_printf(out,
                         "<svg class=b viewBox=\"0 0 %d 20\" preserveAspectRatio=none role=img "
                         "aria-label=\"%s\"><rect class=e x=0 y=0 width=%d height=20 />",
                         WIDE, label, WIDE);
     for (size_t i = 0; i < count; i++) {
-        double wide = WIDE * parts[i].value / most;
+        double left = WIDE - x;
+        double wide = WIDE * chart_share(whole > 0 ? parts[i].value / whole : 0);
 
-        wide = x + wide > WIDE ? WIDE - x : wide;
+        wide = wide < left ? wide : left;
         if (wide > 0.05) {
             evbuffer_add_printf(out,
                                 "<rect class=%s x=%.1f y=0 width=%.1f height=20><title>%s"

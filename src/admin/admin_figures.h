@@ -193,14 +193,19 @@ struct admin_replication {
     bool state_is[REPL_RECEIVER_STATES];
     bool readable;    /* reads are answered */
     bool applies;     /* what comes is carried out */
+    bool grown;       /* the tables take more than `memory`: `trouble` says how much */
     char leader[320]; /* its address */
     char trouble[REPL_TEXT_MAX + 1];
     struct repl_receiver_stats receiver; /* but for its pointer */
     /* of who can be followed */
     bool has_feeds;
-    bool waits;  /* answers to writes wait for a follower */
-    bool fenced; /* it leads by the word of an agent, which has ended */
+    bool waits;        /* answers to writes wait for a follower */
+    bool fenced;       /* it leads by the word of an agent, which has ended */
+    bool leased;       /* it leads by an agent's word … */
+    uint64_t lease_us; /* … for so long; 0: fenced */
     uint64_t followers;
+    uint64_t epoch, reign; /* it leads or follows in; of its last record */
+    char waits_for[REPL_WAITS_TEXT_MAX];
     struct repl_feeds_stats feeds;
 };
 

@@ -310,11 +310,6 @@ bool admin_history_jump(const struct admin_history *history, uint64_t now_us, in
     return *ago_s < DAY_S;
 }
 
-uint64_t admin_history_jumps(const struct admin_history *history)
-{
-    return history->jumps;
-}
-
 /* ---- all of it ---- */
 
 void admin_history_tell(const struct admin_history *history, struct admin_figures *figures)

@@ -67,6 +67,5 @@ void admin_history_trend(const struct admin_history *history, const struct admin
  * none in the last day. */
 bool admin_history_jump(const struct admin_history *history, uint64_t now_us, int64_t *by_s,
                         uint64_t *ago_s);
-uint64_t admin_history_jumps(const struct admin_history *history); /* since the start */
 
 #endif

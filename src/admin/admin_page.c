@@ -9,11 +9,9 @@
 #include "base/memory.h"
 #include "base/readable.h"
 
-#define SPACES_SHOWN 24 /* beyond this, only the names of those that fill last */
-#define CELLS_ALL    96 /* of all strips together … */
-#define CELLS_MOST   48 /* … and of one */
-#define SLOTS_SHOWN  8
-#define POINTS       60
+#define POINTS          60
+#define PAGE_BYTES      (60u << 10) /* at most */
+#define ATTENTION_BYTES (12u << 10) /* of them, for the sentences */
 
 static const char style[] =
     ":root{--p:#fbfbfa;--k:#fff;--i:#1f2933;--s:#52606d;--w:#d5dbe1;--o:#2f7d4f;--f:#5b84b1;"
@@ -26,7 +24,7 @@ static const char style[] =
     "system-ui,'DejaVu Sans',sans-serif}main{max-width:1240px;margin:auto;padding:1rem}\n"
     "h1{font-size:1.25rem;margin:0;overflow-wrap:anywhere}h2{font-size:1rem;margin:0 0 "
     ".4rem;overflow-wrap:anywhere}h2 .s{font-weight:400}"
-    "p{margin:.2rem 0}.s{color:var(--s)}header{margin-bottom:1rem}\n"
+    "p{margin:.2rem 0}footer{margin-top:1rem}.s{color:var(--s)}header{margin-bottom:1rem}\n"
     ".m{display:grid;gap:1rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr))}"
     "section{background:var(--k);border:1px solid var(--w);border-radius:6px;padding:.8rem 1rem;"
     "min-width:0;break-inside:avoid}.a{margin-bottom:1rem}.a.y{border-color:var(--bad)}"
@@ -47,6 +45,8 @@ static const char style[] =
     "table{border-collapse:collapse;width:100%;font-size:.9rem}td,th{text-align:left;padding:"
     ".1rem .8rem .1rem 0;vertical-align:top;font-weight:400}th{color:var(--s)}td{"
     "font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\n"
+    ".w td,.w th{white-space:nowrap;padding-right:.6rem}.w code{white-space:normal;overflow-wrap:"
+    "anywhere}\n"
     ".k{list-style:none;margin:0;padding:0}.k .k{padding-left:.8rem;border-left:2px solid "
     "var(--w)}.k .b{height:6px;max-width:20rem}\n"
     "@media print{:root{--p:#fff;--k:#fff}body{font-size:11px}.m{display:block}section{"
@@ -78,9 +78,9 @@ static void put_begin(struct evbuffer *out, const char *title)
 
 static void put_end(struct evbuffer *out)
 {
-    evbuffer_add_printf(out,
-                        "<p class=s>For programs: <a href=\"/metrics\">/metrics</a>, "
-                        "<a href=\"/status.json\">/status.json</a></p>\n</main></body></html>\n");
+    evbuffer_add_printf(out, "<footer class=s>For programs: <a href=\"/metrics\">/metrics</a>, "
+                             "<a href=\"/status.json\">/status.json</a></footer>\n"
+                             "</main></body></html>\n");
 }
 
 void admin_page_key(struct evbuffer *out, const char *class, const char *words)
@@ -103,7 +103,7 @@ static void put_header(const struct admin_view *view, struct evbuffer *out)
                         readable_span(up, (double)figures->uptime_s), PACKAGE_VERSION);
     if (figures->has_journal && figures->journal.unsynced_us > 0) {
         evbuffer_add_printf(out, ", oldest change not yet durable: %s",
-                            readable_span(lag, (double)figures->journal.unsynced_us / 1e6));
+                            readable_time(lag, (double)figures->journal.unsynced_us / 1e6));
     } else {
         evbuffer_add_printf(out, figures->has_journal ? ", all changes durable"
                                                       : ", no data "
@@ -133,21 +133,24 @@ static void put_sentence(struct evbuffer *out, const char *sentence)
 
 static void put_attention(const struct admin_attention *attention, struct evbuffer *out)
 {
+    size_t bytes = evbuffer_get_length(out) + ATTENTION_BYTES;
+    size_t shown = 0;
+
     evbuffer_add_printf(out, "<section class=\"a%s\"><h2>Needs attention</h2>\n",
                         attention->count > 0 ? " y" : "");
     if (attention->count == 0) {
         evbuffer_add_printf(out, "<p class=s>Nothing: all is within its limits.</p>");
     } else {
         evbuffer_add_printf(out, "<ol>");
-        for (size_t i = 0; i < attention->count; i++) {
+        for (; shown < attention->count && evbuffer_get_length(out) < bytes; shown++) {
             evbuffer_add_printf(out, "<li>");
-            put_sentence(out, attention->sentences[i]);
+            put_sentence(out, attention->sentences[shown]);
         }
         evbuffer_add_printf(out, "</ol>");
     }
-    if (attention->more > 0) {
+    if (attention->more + attention->count > shown) {
         evbuffer_add_printf(out, "<p>And %zu more: /status.json has all figures.</p>",
-                            attention->more);
+                            attention->more + attention->count - shown);
     }
     evbuffer_add_printf(out, "</section>\n");
 }
@@ -238,8 +241,9 @@ static void put_cold_row(const struct cold_stats *cold, struct evbuffer *out)
 
     evbuffer_add_printf(
         out,
-        "<tr><th>Reads of dumped tables<td>%s pages, %.0f %% found in memory; %" PRIu64
-        " queued now, at most %" PRIu64 " so far; %" PRIu64 " failed, %" PRIu64 " damaged",
+        "<tr><th>Reads of dumped tables<td>%s pages read, %.0f %% of those asked for found in "
+        "memory; %" PRIu64 " queued now, at most %" PRIu64 " so far; %" PRIu64 " failed, %" PRIu64
+        " damaged",
         readable_count(reads, (double)cold->reads),
         looked > 0 ? 100 * (double)cold->hits / (double)looked : 0.0, cold->depth,
         cold->depth_highest, cold->failed, cold->bad_pages);
@@ -282,6 +286,7 @@ static void put_disk(const struct admin_figures *figures, struct evbuffer *out)
     const struct data_stats *data = &figures->data;
     char size[READABLE_MAX], waiting[READABLE_MAX], lag[READABLE_MAX];
     char files[READABLE_MAX], segments[READABLE_MAX], left[READABLE_MAX], whole[READABLE_MAX];
+    char dumps[READABLE_MAX], count[READABLE_MAX];
 
     if (!figures->has_data) {
         return;
@@ -289,18 +294,25 @@ static void put_disk(const struct admin_figures *figures, struct evbuffer *out)
     evbuffer_add_printf(
         out,
         "<section><h2>Disk <span class=s>%s</span></h2><table><tr><th>Journal<td>%s in %s, sync "
-        "%s; %s not yet written, oldest change not durable for %s%s%s",
+        "%s; %s not yet written, ",
         page_disk_keeps_up(figures) ? "it keeps up" : "it does not keep up",
         readable_bytes(size, (double)journal->segment_bytes),
         readable_many(segments, journal->segments, "file"), sync_word(figures->sync),
-        readable_bytes(waiting, (double)journal->buffer_used_bytes),
-        readable_span(lag, (double)journal->unsynced_us / 1e6),
-        journal->full ? "; <b>disk full</b>" : "", journal->failed ? "; <b>failed</b>" : "");
+        readable_bytes(waiting, (double)journal->buffer_used_bytes));
+    if (journal->unsynced_us > 0) {
+        evbuffer_add_printf(out, "oldest change not durable for %s",
+                            readable_time(lag, (double)journal->unsynced_us / 1e6));
+    } else {
+        evbuffer_add_printf(out, "all durable");
+    }
+    evbuffer_add_printf(out, "%s%s", journal->full ? "; <b>disk full</b>" : "",
+                        journal->failed ? "; <b>failed</b>" : "");
     put_checkpoint_row(figures, out);
     evbuffer_add_printf(out,
-                        "<tr><th>Dumps<td>%" PRIu64 " tables dumped, %" PRIu64 " merged, %" PRIu64
-                        " failed since the start; %" PRIu64 " files of %s",
-                        data->dumps, data->merges, data->dump_failures, data->dump_files,
+                        "<tr><th>Dumps<td>%s dumped, %" PRIu64 " merged, %" PRIu64
+                        " failed since the start; %s of %s",
+                        readable_many(dumps, data->dumps, "table"), data->merges,
+                        data->dump_failures, readable_many(count, data->dump_files, "file"),
                         readable_bytes(files, (double)data->dump_file_bytes));
     if (figures->has_cold) {
         put_cold_row(&figures->cold, out);
@@ -310,186 +322,7 @@ static void put_disk(const struct admin_figures *figures, struct evbuffer *out)
                         readable_bytes(whole, (double)figures->disk_bytes));
 }
 
-/* ---- spaces ---- */
-
-static void put_forecast(const struct admin_space *space, struct evbuffer *out)
-{
-    const struct admin_trend *trend = &space->trend;
-    double full_in_s = space->full_in_s;
-    char span[READABLE_MAX], rate[READABLE_MAX], watched[READABLE_MAX];
-
-    if (space->kind == SPACE_PLAIN) {
-        evbuffer_add_printf(out, "<p>%" PRIu64 " evicted since the start.</p>", space->recycled);
-    } else if (full_in_s == 0) {
-        evbuffer_add_printf(out, "<p><b>Full</b>: new ids are refused.</p>");
-    } else if (!trend->known) {
-        evbuffer_add_printf(out, "<p class=s>When it is full is known a minute after the "
-                                 "start.</p>");
-    } else if (full_in_s < 0) {
-        evbuffer_add_printf(out, "<p>It does not fill: no new ids in the last %s.</p>",
-                            readable_span(watched, trend->watched_s));
-    } else {
-        readable_span(span, full_in_s);
-        if (space->room.refuses) {
-            evbuffer_add_printf(out, "<p><b>Full in %s</b>, then new ids are refused", span);
-        } else {
-            evbuffer_add_printf(out, "<p>%s is %s in <b>%s</b>",
-                                space->any_ids ? "A part" : "The oldest table",
-                                space->oldest == SPACE_OLDEST_DUMP ? "dumped" : "recycled", span);
-        }
-        evbuffer_add_printf(out, ": %s new ids a second in the last %s.</p>",
-                            readable_count(rate, trend->added_each_s),
-                            readable_span(watched, trend->watched_s));
-    }
-}
-
-static void page_put_refusals(const struct admin_space *space, struct evbuffer *out)
-{
-    const char *between = "Refused since the start (in the last ten minutes): ";
-    char count[READABLE_MAX], lately[READABLE_MAX];
-
-    for (unsigned i = 0; i < ADMIN_REFUSALS_N; i++) {
-        if (space->refused[i] > 0) {
-            evbuffer_add_printf(out, "%s%s %s (%s)", *between == 'R' ? "<p>" : "", between,
-                                readable_count(count, (double)space->refused[i]),
-                                readable_count(lately, (double)space->trend.refused[i]));
-            evbuffer_add_printf(out, " %s", admin_refusal_words[i]);
-            between = ", ";
-        }
-    }
-    if (*between == ',') {
-        evbuffer_add_printf(out, ".</p>");
-    }
-}
-
-static void put_summary(const struct admin_space *space, struct evbuffer *out)
-{
-    static const char *const nouns[] = {"ids", "members", "items"};
-    char held[READABLE_MAX], bytes[READABLE_MAX], many[READABLE_MAX];
-    double each = space->bytes_each;
-
-    evbuffer_add_printf(out, "<p>%s %s", readable_count(held, (double)space->held),
-                        nouns[space->kind]);
-    if (space->kind == SPACE_COUNTER) {
-        evbuffer_add_printf(out, ", %.1f bytes each", each);
-    } else if (space->kind == SPACE_PHANTOM) {
-        evbuffer_add_printf(out, ", %.1f bits each", 8 * each);
-    }
-    evbuffer_add_printf(out, ", %s of memory", readable_bytes(bytes, (double)space->held_bytes));
-    if (space->kind != SPACE_PLAIN) {
-        evbuffer_add_printf(out, "; %s", readable_many(many, space->tables, "table"));
-    }
-    if (space->dumped_tables > 0) {
-        evbuffer_add_printf(out, ", %" PRIu64 " on disk (%s)", space->dumped_tables,
-                            readable_bytes(bytes, (double)space->dumped_bytes));
-    }
-    evbuffer_add_printf(out, "</p>");
-}
-
-/* Its largest numbers, and those too large for their slots. */
-static void page_put_slots(const struct admin_space *space, struct evbuffer *out)
-{
-    char largest[READABLE_MAX], beside[READABLE_MAX];
-
-    if (space->slot_count == 0) {
-        return;
-    }
-    evbuffer_add_printf(out, "<p>Largest now:");
-    for (size_t i = 0; i < space->slot_count && i < SLOTS_SHOWN; i++) {
-        const struct admin_slot *slot = &space->slot_list[i];
-
-        evbuffer_add_printf(out, "%s %s %s", i > 0 ? "," : "", slot->name,
-                            readable_count(largest, (double)slot->largest));
-        if (slot->beside > 0) {
-            evbuffer_add_printf(out, " (%s too large for %u bits)",
-                                readable_count(beside, (double)slot->beside), slot->bits);
-        }
-    }
-    evbuffer_add_printf(out, space->slot_count > SLOTS_SHOWN ? ", …</p>" : ".</p>");
-}
-
-static void page_put_space(const struct admin_space *space, size_t cells, struct evbuffer *out)
-{
-    static const char *const kinds[] = {"counters", "existence keys", "all other keys"};
-    char target[READABLE_MAX], rate[READABLE_MAX];
-
-    evbuffer_add_printf(out, "<section><h2>%s <span class=s>%s%s%s</span></h2>", space->name,
-                        kinds[space->kind], space->slots[0] != '\0' ? ", bits " : "", space->slots);
-    put_summary(space, out);
-    page_put_slots(space, out);
-    if (space->kind != SPACE_PLAIN) {
-        admin_chart_tables(out, space, cells);
-    }
-    put_forecast(space, out);
-    if (space->kind == SPACE_PHANTOM && space->table_count > 0) {
-        const struct admin_table *newest = &space->at[space->table_count - 1];
-
-        evbuffer_add_printf(out, "<p>Wrong answers now, newest filter: %s; target %s.</p>",
-                            readable_share(rate, newest->rate),
-                            readable_share(target, space->target));
-        admin_chart_filters(out, space, cells);
-    }
-    page_put_refusals(space, out);
-    evbuffer_add_printf(out, "</section>\n");
-}
-
-/* ---- the order of spaces ---- */
-
-#define NEVER_S 1e300
-#define ROLLS_S 1e12 /* rolling is no trouble: it comes after what refuses */
-
-struct rank {
-    const struct admin_space *space;
-    double full_in_s; /* what does not fill comes last, the largest first, and plain keys after all
-                         others */
-};
-
-static int compare_ranks(const void *left, const void *right)
-{
-    const struct rank *a = left;
-    const struct rank *b = right;
-    int plain = (a->space->kind == SPACE_PLAIN) - (b->space->kind == SPACE_PLAIN);
-
-    if (a->full_in_s != b->full_in_s) {
-        return a->full_in_s < b->full_in_s ? -1 : 1;
-    }
-    if (plain != 0) {
-        return plain;
-    }
-    return a->space->held_bytes > b->space->held_bytes
-               ? -1
-               : a->space->held_bytes < b->space->held_bytes;
-}
-
-static void page_put_spaces(const struct admin_figures *figures, struct evbuffer *out)
-{
-    struct rank ranks[SETTINGS_SPACES_MAX];
-    size_t count = figures->space_count;
-    size_t shown = count < SPACES_SHOWN ? count : SPACES_SHOWN;
-
-    for (size_t i = 0; i < count; i++) {
-        ranks[i].space = &figures->spaces[i];
-        ranks[i].full_in_s = ranks[i].space->full_in_s;
-        if (ranks[i].full_in_s < 0) {
-            ranks[i].full_in_s = NEVER_S;
-        } else if (!ranks[i].space->room.refuses) {
-            ranks[i].full_in_s += ROLLS_S;
-        }
-    }
-    qsort(ranks, count, sizeof(ranks[0]), compare_ranks);
-    for (size_t i = 0; i < shown; i++) {
-        size_t cells = CELLS_ALL / shown;
-
-        page_put_space(ranks[i].space, cells < CELLS_MOST ? cells : CELLS_MOST, out);
-    }
-    if (shown < count) {
-        evbuffer_add_printf(out, "<section><h2>Further spaces</h2><p>");
-        for (size_t i = shown; i < count; i++) {
-            evbuffer_add_printf(out, "%s%s", i > shown ? ", " : "", ranks[i].space->name);
-        }
-        evbuffer_add_printf(out, "</p></section>\n");
-    }
-}
+/* ---- the page ---- */
 
 static void put_legend(struct evbuffer *out)
 {
@@ -503,8 +336,6 @@ static void put_legend(struct evbuffer *out)
     evbuffer_add_printf(out, "<span class=s>a line on top: with a layer</span></div>\n");
 }
 
-/* ---- the page ---- */
-
 static void put_loading(const struct admin_view *view, struct evbuffer *out)
 {
     put_begin(out, "rollcalld is loading");
@@ -512,6 +343,20 @@ static void put_loading(const struct admin_view *view, struct evbuffer *out)
                         "<header><h1>rollcalld is loading: %.0f %%</h1><p>Requests are served "
                         "once the data directory is read.</p></header>\n",
                         100 * view->figures->loaded);
+    put_end(out);
+}
+
+/* What comes after the spaces, which have the bytes that it leaves. */
+static void put_rest(const struct admin_view *view, struct evbuffer *out)
+{
+    put_rates(view, false, out);
+    put_rates(view, true, out);
+    admin_page_latency(view, out);
+    admin_page_hot(view->figures, out);
+    admin_page_slow(view->figures, out);
+    page_put_memory(view->figures, out);
+    put_disk(view->figures, out);
+    evbuffer_add_printf(out, "</div>\n");
     put_end(out);
 }
 
@@ -524,6 +369,8 @@ void admin_make_page(const struct admin_view *view, struct evbuffer *out)
         put_loading(view, out);
         return;
     }
+    struct evbuffer *rest = evbuffer_new();
+
     attention = memory_zalloc(sizeof(*attention));
     admin_attention_collect(view, attention);
     snprintf(title, sizeof(title), "rollcalld %s%s", view->figures->address,
@@ -534,15 +381,11 @@ void admin_make_page(const struct admin_view *view, struct evbuffer *out)
     put_legend(out);
     evbuffer_add_printf(out, "<div class=m>\n");
     admin_page_nodes(view->figures, out);
-    page_put_spaces(view->figures, out);
-    put_rates(view, false, out);
-    put_rates(view, true, out);
-    admin_page_latency(view, out);
-    admin_page_hot(view->figures, out);
-    admin_page_slow(view->figures, out);
-    page_put_memory(view->figures, out);
-    put_disk(view->figures, out);
-    evbuffer_add_printf(out, "</div>\n");
-    put_end(out);
+    put_rest(view, rest);
+    size_t used = evbuffer_get_length(out) + evbuffer_get_length(rest);
+
+    admin_page_spaces(view->figures, PAGE_BYTES > used ? PAGE_BYTES - used : 0, out);
+    evbuffer_add_buffer(out, rest);
+    evbuffer_free(rest);
     free(attention);
 }

@@ -7,6 +7,9 @@
 /* A colour, by its class of the style, and what it means. */
 void admin_page_key(struct evbuffer *out, const char *class, const char *words);
 
+/* A section for each space of which there is room in so many bytes, and the names of the others. */
+void admin_page_spaces(const struct admin_figures *figures, size_t bytes, struct evbuffer *out);
+
 /* A section each. */
 void admin_page_latency(const struct admin_view *view, struct evbuffer *out);
 void admin_page_hot(const struct admin_figures *figures, struct evbuffer *out);

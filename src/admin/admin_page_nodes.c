@@ -1,4 +1,6 @@
 /* admin_page_nodes.c: of the status page: who follows whom, and how far behind. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "admin/admin_attention.h"
@@ -71,11 +73,36 @@ static void put_self(const struct admin_replication *repl, const char *name, str
     evbuffer_add_printf(out, repl->readable ? "; reads are answered" : "; reads are refused");
 }
 
+/* What an agent has to do with it, and for whom answers wait. */
+static void put_agreement(const struct admin_replication *repl, struct evbuffer *out)
+{
+    char left[READABLE_MAX];
+
+    if (repl->leased) {
+        evbuffer_add_printf(out, "<p>%s%s.</p>",
+                            repl->fenced
+                                ? "<b>Its agent's word has ended, and changes are refused</b>"
+                                : "It leads by its agent's word, which holds for another ",
+                            repl->fenced ? "" : readable_time(left, (double)repl->lease_us / 1e6));
+    }
+    if (repl->waits && repl->feeds.waits.count == 0) {
+        evbuffer_add_printf(out, "<p>Answers to changes wait for %s.</p>",
+                            repl->feeds.waits.lacks
+                                ? "a follower, and <b>none is named yet: they are refused</b>"
+                                : "no follower: its agent says that none has to have them");
+    } else if (repl->waits) {
+        evbuffer_add_printf(
+            out, "<p>Answers to changes wait for <b>%s</b>: %s.</p>", repl->waits_for,
+            repl->feeds.in_sync ? "level" : "<b>away or behind, and they are refused</b>");
+    }
+}
+
 void admin_page_nodes(const struct admin_figures *figures, struct evbuffer *out)
 {
     const struct admin_replication *repl = &figures->repl;
     bool follows = repl->role == ADMIN_ROLE_FOLLOWER;
     const char *name = repl->has_feeds ? repl->feeds.name : figures->address;
+    char words[48];
 
     if (repl->role == ADMIN_ROLE_SINGLE) {
         return;
@@ -83,10 +110,11 @@ void admin_page_nodes(const struct admin_figures *figures, struct evbuffer *out)
     evbuffer_add_printf(out, "<section><h2>Nodes <span class=s>each below the one it follows"
                              "</span></h2>");
     if (follows) {
-        put_node(out, repl->leader, "", "");
+        put_node(out, repl->leader[0] != '\0' ? repl->leader : "nobody yet", "", "");
         put_self(repl, name, out);
     } else {
-        put_node(out, name, "this node", "leads");
+        snprintf(words, sizeof(words), "leads, epoch %" PRIu64, repl->epoch);
+        put_node(out, name, "this node", words);
     }
     for (size_t i = 0; i < repl->feeds.count; i++) {
         put_feed(&repl->feeds.feeds[i], out);
@@ -95,10 +123,6 @@ void admin_page_nodes(const struct admin_figures *figures, struct evbuffer *out)
         evbuffer_add_printf(out, "; nobody follows");
     }
     evbuffer_add_printf(out, follows ? "</ul></ul>" : "</ul>");
-    if (repl->waits) {
-        evbuffer_add_printf(out, "<p>Answers to changes wait for a follower: %s.</p>",
-                            repl->feeds.in_sync ? "it is there"
-                                                : "<b>it is not there, and they are refused</b>");
-    }
+    put_agreement(repl, out);
     evbuffer_add_printf(out, "</section>\n");
 }

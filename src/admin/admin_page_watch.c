@@ -1,5 +1,7 @@
 /* admin_page_watch.c: latency, hot keys and slow requests on the status page. */
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "admin/admin_chart.h"
 #include "admin/admin_page.h"
@@ -7,24 +9,42 @@
 
 #define SLOW_SHOWN 8
 
-static void put_quantiles(const struct admin_latency *times, const char *name, struct evbuffer *out)
+static const char *const tier_words[WATCH_TIERS] = {"nothing", "disk", "table", "journal"};
+
+static const struct {
+    const char *name;
+    size_t at; /* in struct admin_latency */
+} quantiles[] = {
+    {"p50", offsetof(struct admin_latency, p50_us)},
+    {"p90", offsetof(struct admin_latency, p90_us)},
+    {"p99", offsetof(struct admin_latency, p99_us)},
+    {"p99.9", offsetof(struct admin_latency, p999_us)},
+    {"p99.99", offsetof(struct admin_latency, p9999_us)},
+};
+
+/* A column for each tier: a row for each would be too wide for a phone. */
+static void put_quantiles(const struct admin_latency lately[WATCH_TIERS], struct evbuffer *out)
 {
-    const uint64_t us[] = {times->p50_us, times->p90_us, times->p99_us, times->p999_us,
-                           times->p9999_us};
     char text[READABLE_MAX];
 
-    evbuffer_add_printf(out, "<tr><th>%s<td>%s", name,
-                        readable_count(text, (double)times->requests));
-    for (size_t i = 0; i < sizeof(us) / sizeof(us[0]); i++) {
-        evbuffer_add_printf(out, times->requests > 0 ? "<td>%s" : "<td>-",
-                            readable_time(text, (double)us[i] / 1e6));
+    evbuffer_add_printf(out, "<tr><th>requests");
+    for (int tier = 0; tier < WATCH_TIERS; tier++) {
+        evbuffer_add_printf(out, "<td>%s", readable_count(text, (double)lately[tier].requests));
+    }
+    for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
+        evbuffer_add_printf(out, "<tr><th>%s", quantiles[i].name);
+        for (int tier = 0; tier < WATCH_TIERS; tier++) {
+            uint64_t us;
+
+            memcpy(&us, (const char *)&lately[tier] + quantiles[i].at, sizeof(us));
+            evbuffer_add_printf(out, lately[tier].requests > 0 ? "<td>%s" : "<td>-",
+                                readable_time(text, (double)us / 1e6));
+        }
     }
 }
 
 void admin_page_latency(const struct admin_view *view, struct evbuffer *out)
 {
-    static const char *const words[WATCH_TIERS] = {"memory", "disk", "for a table",
-                                                   "for the journal"};
     struct watch_times memory, disk;
 
     evbuffer_add_printf(out, "<section><h2>Latency in the daemon, last minute</h2><div class=l>");
@@ -34,12 +54,14 @@ void admin_page_latency(const struct admin_view *view, struct evbuffer *out)
     admin_history_lately(view->history, WATCH_MEMORY, view->figures, &memory);
     admin_history_lately(view->history, WATCH_DISK, view->figures, &disk);
     admin_chart_times(out, &memory, &disk);
-    evbuffer_add_printf(out, "<div class=l><span class=s>1 µs</span><span class=s style="
-                             "\"margin:auto\">1 ms</span><span class=s>1 s</span></div><table>"
-                             "<tr><th>waited<th>requests<th>p50<th>p90<th>p99<th>p99.9<th>p99.99");
+    evbuffer_add_printf(out,
+                        "<div class=l><span class=s>1 µs</span><span class=s style="
+                        "\"margin:auto\">1 ms</span><span class=s>1 s</span></div><table class=w>"
+                        "<tr><th>waited for");
     for (int tier = 0; tier < WATCH_TIERS; tier++) {
-        put_quantiles(&view->figures->lately[tier], words[tier], out);
+        evbuffer_add_printf(out, "<th>%s", tier_words[tier]);
     }
+    put_quantiles(view->figures->lately, out);
     evbuffer_add_printf(out, "</table></section>\n");
 }
 
@@ -58,7 +80,7 @@ void admin_page_hot(const struct admin_figures *figures, struct evbuffer *out)
     char share[READABLE_MAX];
 
     evbuffer_add_printf(out, "<section><h2>Hot keys <span class=s>of about the last million</span>"
-                             "</h2><table>");
+                             "</h2><table class=w>");
     for (int kind = 0; kind < WATCH_KINDS; kind++) {
         for (size_t i = 0; i < figures->hot[kind].count; i++) {
             evbuffer_add_printf(out, "<tr><th>%s<td>", words[kind]);
@@ -78,21 +100,20 @@ void admin_page_slow(const struct admin_figures *figures, struct evbuffer *out)
     if (count == 0) {
         return;
     }
-    evbuffer_add_printf(out, "<section><h2>Slow requests <span class=s>the newest; all: stats slow"
-                             "</span></h2><table><tr><th>ago<th>command<th>key<th>took<th>waited "
-                             "for");
+    evbuffer_add_printf(out,
+                        "<section><h2>Slow requests <span class=s>the newest; all: stats slow"
+                        "</span></h2><table class=w><tr><th>ago<th>request<th>took<th>waited for");
     for (size_t i = 0; i < count; i++) {
         const struct watch_request *slow = &figures->slow[i];
         uint64_t now_s = figures->now_us / 1000000;
 
         evbuffer_add_printf(
-            out, "<tr><td>%s<td>%s<td>",
+            out, "<tr><td>%s<td>%s ",
             readable_span(ago, (double)(now_s > slow->at_s ? now_s - slow->at_s : 0)),
             watch_class_names[slow->class]);
         put_escaped(out, slow->key);
         evbuffer_add_printf(out, "<td>%s<td>%s", readable_time(took, (double)slow->took_us / 1e6),
-                            slow->tier == WATCH_MEMORY ? "its worker"
-                                                       : watch_tier_names[slow->tier]);
+                            tier_words[slow->tier]);
     }
     evbuffer_add_printf(out, "</table></section>\n");
 }

@@ -18,8 +18,12 @@ static void read_followed(struct admin_replication *repl, const struct server *s
     snprintf(repl->leader, sizeof(repl->leader), "%s", stats->leader);
     data_follow_trouble(server->data, trouble);
     repl->applies = trouble[0] == '\0';
+    if (repl->applies && stats->trouble[0] == '\0') {
+        data_follow_grown(server->data, trouble);
+        repl->grown = trouble[0] != '\0';
+    }
     snprintf(repl->trouble, sizeof(repl->trouble), "%.*s", (int)sizeof(repl->trouble) - 1,
-             repl->applies ? stats->trouble : trouble);
+             trouble[0] == '\0' ? stats->trouble : trouble);
 }
 
 void admin_replication_read(struct admin_replication *repl, const struct server *server)
@@ -34,12 +38,20 @@ void admin_replication_read(struct admin_replication *repl, const struct server 
     }
     if (follows) {
         read_followed(repl, server);
+        repl->epoch = repl->receiver.epoch;
+    }
+    if (server->data != NULL) {
+        repl->reign = data_reign(server->data);
     }
     if (server->feeds != NULL) {
         repl_feeds_stats(server->feeds, &repl->feeds);
         repl->has_feeds = true;
         repl->waits = server->ack_replica && !follows;
-        repl->fenced = !follows && server_is_fenced(server);
+        repl->leased = !follows && server->leased;
+        repl->lease_us = server_lease_left_us(server);
+        repl->fenced = repl->leased && repl->lease_us == 0;
         repl->followers = repl->feeds.count;
+        repl->epoch = follows ? repl->epoch : repl->feeds.epoch;
+        (void)repl_waits_print(&repl->feeds.waits, repl->waits_for);
     }
 }

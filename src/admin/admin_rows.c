@@ -211,6 +211,13 @@ const struct admin_row admin_rows[] = {
     FAMILY(ADMIN_DAEMON, GAUGE("replication_role", "1 for what this node is to others.")),
     NODE(ADMIN_ROLE_SINGLE, "single"), NODE(ADMIN_ROLE_LEADER, "leader"),
     NODE(ADMIN_ROLE_FOLLOWER, "follower"),
+    DAEMON(repl.epoch, WHEN(WITH_FEEDS), JSON("replication.epoch"),
+           GAUGE("replication_epoch", "Number of the reign that it leads or follows in.")),
+    DAEMON(repl.reign, WHEN(WITH_FEEDS), JSON("replication.reign"),
+           GAUGE("replication_reign", "Number of the reign of its last record.")),
+    DAEMON(repl.lease_us, WHEN(LEASED), US, JSON("replication.lease_us"),
+           GAUGE("replication_lease_seconds",
+                 "How long its agent's word holds that it leads; 0: it takes no changes.")),
     DAEMON(repl.state, WHEN(FOLLOWING), .words = admin_following_words, JSON("replication.state")),
     FAMILY(ADMIN_DAEMON, WHEN(FOLLOWING),
            GAUGE("replication_state", "1 for how it stands with the node that is followed.")),
@@ -239,6 +246,7 @@ const struct admin_row admin_rows[] = {
            GAUGE("replication_in_sync", "1 when the follower of ack-by is there and level.")),
     DAEMON(repl.waits, WHEN(WITH_FEEDS), JSON("replication.waits"),
            GAUGE("replication_waits", "1 when answers to changes wait for that follower.")),
+    DAEMON(repl.waits_for, WHEN(WITH_FEEDS), JSON("replication.waits_for")),
     DAEMON(repl.feeds.streams, WHEN(WITH_FEEDS), JSON("replication.streams"),
            COUNTER("replication_streams_total", "Streams that followers began.")),
     DAEMON(repl.feeds.copies, WHEN(WITH_FEEDS), JSON("replication.copies"),
@@ -338,6 +346,8 @@ bool admin_row_applies(const struct admin_row *row, const struct admin_figures *
         return figures->repl.has_feeds;
     case ADMIN_FOLLOWING:
         return figures->repl.role == ADMIN_ROLE_FOLLOWER;
+    case ADMIN_LEASED:
+        return figures->repl.leased;
     case ADMIN_NOT_PLAIN:
         return space == NULL || space->kind != SPACE_PLAIN;
     case ADMIN_COUNTERS:

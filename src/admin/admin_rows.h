@@ -32,6 +32,7 @@ enum admin_when {
     ADMIN_WITH_COLD,
     ADMIN_WITH_FEEDS, /* others can follow it */
     ADMIN_FOLLOWING,  /* it follows another */
+    ADMIN_LEASED,     /* it leads by an agent's word */
     ADMIN_NOT_PLAIN,  /* of a space, by its kind */
     ADMIN_FILTERS,
     ADMIN_COUNTERS,

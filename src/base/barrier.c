@@ -11,14 +11,19 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/thread.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define BARRIER_YIELDS 32 /* a turn is short, so the stop seldom sleeps */
+/*
+ * Looks at a member inside, some tens of microseconds, before the stop sleeps until it is woken.
+ * The stop does not yield instead: beside other work of the machine each yield may last as long as
+ * another's slice, with the world stopped and the member gone long since.
+ */
+#define BARRIER_SPINS 1000
 
 enum member_state { OUTSIDE, INSIDE, AWAITED };
 
@@ -131,11 +136,11 @@ void barrier_leave(struct barrier_member *member)
 /* Waits a moment for a member inside to step out by itself. Returns whether it did. */
 static bool left_soon(struct barrier_member *member)
 {
-    for (int i = 0; i < BARRIER_YIELDS; i++) {
+    for (int i = 0; i < BARRIER_SPINS; i++) {
         if (atomic_load(&member->state) == OUTSIDE) {
             return true;
         }
-        sched_yield();
+        thread_pause();
     }
     return false;
 }

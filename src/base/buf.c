@@ -148,12 +148,6 @@ bool buf_print(struct buf *buf, const char *format, ...)
     return true;
 }
 
-void buf_truncate(struct buf *buf, size_t length)
-{
-    CHECK(length <= buf->length);
-    buf->length = length;
-}
-
 void buf_consume(struct buf *buf, size_t length)
 {
     CHECK(length <= buf->length);

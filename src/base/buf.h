@@ -72,7 +72,13 @@ static inline void buf_commit(struct buf *buf, size_t bytes)
 bool buf_append(struct buf *buf, const void *bytes, size_t length); /* false: as buf_room's NULL */
 /* Appends a formatted text, without its NUL. False: as buf_append. */
 bool buf_print(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void buf_truncate(struct buf *buf, size_t length); /* drops what is beyond length */
+/* Drops what is beyond length. */
+static inline void buf_truncate(struct buf *buf, size_t length)
+{
+    CHECK(length <= buf->length);
+    buf->length = length;
+}
+
 void buf_consume(struct buf *buf, size_t length); /* drops the first bytes, moves the others down */
 
 #endif

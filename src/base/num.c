@@ -56,15 +56,10 @@ static bool add_digit(char byte, uint64_t *number)
            !__builtin_add_overflow(*number, digit, number);
 }
 
-bool num_parse(const char *text, size_t length, uint64_t *value)
+bool num_parse_long(const char *text, size_t length, uint64_t *value)
 {
     uint64_t number = 0;
-    size_t digits;
-    if (length == 1) { /* most deltas, flags and lengths */
-        digits = add_digit(text[0], &number);
-    } else {
-        digits = num_read(text, length, &number);
-    }
+    size_t digits = num_read(text, length, &number);
     if (digits == NUM_DIGITS_SAFE && length == NUM_DIGITS_MAX) {
         digits += add_digit(text[NUM_DIGITS_SAFE], &number);
     }

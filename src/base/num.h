@@ -15,11 +15,25 @@
 #define NUM_DIGITS_MAX  20 /* digits of 2^64-1 */
 #define NUM_DIGITS_SAFE 19 /* this many digits always fit */
 
+/* num_parse() of any length. */
+bool num_parse_long(const char *text, size_t length, uint64_t *value);
+
 /*
  * Reads all of text[0..length) as a decimal number 0 to 2^64-1: digits only, 1 to 20 of them,
  * leading zeros allowed. Returns false, leaving *value alone, if it is anything else or too large.
  */
-bool num_parse(const char *text, size_t length, uint64_t *value);
+static inline bool num_parse(const char *text, size_t length, uint64_t *value)
+{
+    if (length != 1) {
+        return num_parse_long(text, length, value);
+    }
+    unsigned digit = (unsigned char)text[0] - (unsigned)'0'; /* most deltas, flags and lengths */
+    if (digit > 9) {
+        return false;
+    }
+    *value = digit;
+    return true;
+}
 
 /*
  * Reads the number that text[0..length) begins with. Returns how many digits it read,

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/check.h"
+#include "base/thread.h"
 
 #define VERLOCK_LOCKED 1u
 #define VERLOCK_SPINS  100 /* looks at a locked word before the processor is given away */
@@ -45,9 +46,7 @@ static inline void verlock_pause(unsigned *spins)
         sched_yield();
         return;
     }
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
+    thread_pause();
 }
 
 /* Returns the word, once it is unlocked. */

@@ -336,7 +336,8 @@ static const struct settings_row top_rows[] = {
                 .unit_ms = 1000,
                 .initial = "0",
                 .help = "Reads are refused when this node has not been level with the one it "
-                        "follows for so many seconds; 0: never."}},
+                        "follows, or has had no word from its agent that it leads, for so many "
+                        "seconds; 0: never."}},
     {.option = {.name = "replication.ack",
                 .type = OPTION_WORD,
                 TOP(replication.ack),

@@ -102,6 +102,7 @@ static void lead_serve(struct lead *lead)
 {
     barrier_stop(lead->server->barrier);
     lead->server->follows = false;
+    lead->server->promoted_us = clock_boot_us();
     server_set_leader(lead->server, ""); /* what is said while it is fenced */
     barrier_go(lead->server->barrier);
 }
@@ -122,7 +123,8 @@ static bool lead_give_up(struct lead *lead, const char *what, const char *error)
 }
 
 /* Promotes the node: from here on changes are taken. False, with `why`: it was refused. */
-static bool lead_take_over(struct lead *lead, uint64_t epoch, char why[REPL_TEXT_MAX + 1])
+static bool lead_take_over(struct lead *lead, const struct repl_promotion *promotion,
+                           char why[REPL_TEXT_MAX + 1])
 {
     char error[DATA_ERROR_MAX];
 
@@ -130,7 +132,8 @@ static bool lead_take_over(struct lead *lead, uint64_t epoch, char why[REPL_TEXT
     if (atomic_load(&lead->anew)) {
         return lead_refuse(why, "%s", begins_anew);
     }
-    switch (data_promote(lead->data, epoch, clock_monotonic_us() + CATCH_UP_US, error)) {
+    switch (data_promote(lead->data, promotion->epoch, promotion->new_stream,
+                         clock_monotonic_us() + CATCH_UP_US, error)) {
     case DATA_PROMOTED:
         lead_serve(lead);
         return true;
@@ -147,8 +150,28 @@ static bool lead_take_over(struct lead *lead, uint64_t epoch, char why[REPL_TEXT
     return lead_give_up(lead, "promotion", error);
 }
 
+/* While nobody follows, who would take the new stream for the old one. */
+static bool lead_part(struct lead *lead, const struct repl_promotion *promotion,
+                      char why[REPL_TEXT_MAX + 1])
+{
+    char name[REPL_NAME_MAX + 1];
+
+    if (lead->server->leased) {
+        return lead_refuse(why,
+                           "an agent decides whom this node follows (replication.follow: "
+                           "agent): a new stream is for one that is told by its configuration");
+    }
+    if (!repl_feeds_shut(lead->server->feeds, name)) {
+        return lead_refuse(why,
+                           "%s follows this node, and cannot follow a new stream: have it follow "
+                           "another node first",
+                           name);
+    }
+    return lead_take_over(lead, promotion, why);
+}
+
 /* Under the lock. */
-static bool lead_promote_now(struct lead *lead, bool force, uint64_t *epoch, uint64_t *lsn,
+static bool lead_promote_now(struct lead *lead, struct repl_promotion *promotion,
                              char why[REPL_TEXT_MAX + 1])
 {
     uint64_t present = lead_epoch(lead);
@@ -160,33 +183,38 @@ static bool lead_promote_now(struct lead *lead, bool force, uint64_t *epoch, uin
         return lead_refuse(why, "this node leads already, in epoch %llu",
                            (unsigned long long)present);
     }
-    if (*epoch != 0 && *epoch <= present) {
+    if (promotion->epoch != 0 && promotion->epoch <= present) {
         return lead_refuse(why, "epoch %llu is not above that of the journal, %llu",
-                           (unsigned long long)*epoch, (unsigned long long)present);
+                           (unsigned long long)promotion->epoch, (unsigned long long)present);
     }
-    if (!lead_may_lose(lead, force, why) || !lead_take_over(lead, *epoch, why)) {
+    bool leads = lead_may_lose(lead, promotion->force, why) &&
+                 (promotion->new_stream ? lead_part : lead_take_over)(lead, promotion, why);
+
+    repl_feeds_open(lead->server->feeds);
+    if (!leads) {
         return false;
     }
-    *epoch = lead_epoch(lead);
-    *lsn = data_reign_lsn(lead->data);
+    promotion->epoch = lead_epoch(lead);
+    promotion->lsn = data_reign_lsn(lead->data);
     if (lead->server->leased) {
         log_info("this node leads, as long as its agent says so epoch=%llu lsn=%llu",
-                 (unsigned long long)*epoch, (unsigned long long)*lsn);
+                 (unsigned long long)promotion->epoch, (unsigned long long)promotion->lsn);
         return true;
     }
     log_warning("this node leads, until it is restarted: take replication.follow out of its "
-                "configuration epoch=%llu lsn=%llu",
-                (unsigned long long)*epoch, (unsigned long long)*lsn);
+                "configuration epoch=%llu lsn=%llu stream=%s",
+                (unsigned long long)promotion->epoch, (unsigned long long)promotion->lsn,
+                promotion->new_stream ? "new" : "as before");
     return true;
 }
 
-static bool lead_promote(void *context, bool force, uint64_t *epoch, uint64_t *lsn,
+static bool lead_promote(void *context, struct repl_promotion *promotion,
                          char why[REPL_TEXT_MAX + 1])
 {
     struct lead *lead = context;
 
     pthread_mutex_lock(&lead->lock);
-    bool promoted = lead_promote_now(lead, force, epoch, lsn, why);
+    bool promoted = lead_promote_now(lead, promotion, why);
 
     pthread_mutex_unlock(&lead->lock);
     return promoted;

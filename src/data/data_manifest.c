@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "data/data_private.h"
@@ -41,6 +42,12 @@ struct manifest_space *data_copy_space(struct manifest *to, const struct manifes
         CHECK(manifest_set_data(copy, data->label, data->bytes, data->length));
     }
     return copy;
+}
+
+void data_name_stream(struct manifest *manifest)
+{
+    manifest->stream[0] = clock_random();
+    manifest->stream[1] = clock_random() | 1; /* never all zero */
 }
 
 /* ---- numbers ---- */

@@ -221,8 +221,7 @@ static bool begin_new(struct data *data, char error[DATA_ERROR_MAX])
                            data->directory, found, data->directory);
     }
     data->manifest = manifest_create();
-    data->manifest->stream[0] = clock_random();
-    data->manifest->stream[1] = clock_random() | 1; /* never all zero */
+    data_name_stream(data->manifest);
     return true;
 }
 

@@ -97,6 +97,9 @@ struct data {
 /* The 8 bytes of a label; `otherwise` if there is no such label. */
 uint64_t data_label(const struct manifest_space *space, const char *label, uint64_t otherwise);
 
+/* Gives the journal of that manifest a name of its own, at random. */
+void data_name_stream(struct manifest *manifest);
+
 /* Copies a space with its labels, without files. NULL: see manifest_add_space. */
 struct manifest_space *data_copy_space(struct manifest *to, const struct manifest_space *space);
 

@@ -44,8 +44,11 @@ static bool promote_catch_up(struct data *data, uint64_t until_us, char error[DA
                               "of its journal too little");
 }
 
-/* The epoch's line is in the manifest before the journal has its record: as at a start. */
-static bool promote_begin_reign(struct data *data, uint64_t epoch, char error[DATA_ERROR_MAX])
+/* The epoch's line is in the manifest before the journal has its record: as at a start. So is the
+ * stream's new name: a node that is killed in between follows nobody (another stream), and is to be
+ * promoted once more. */
+static bool promote_begin_reign(struct data *data, uint64_t epoch, bool new_stream,
+                                char error[DATA_ERROR_MAX])
 {
     struct recovery *recovery = &data->follow->recovery;
     struct journal_reign reign = {.unix_s = clock_wall_s()};
@@ -61,6 +64,9 @@ static bool promote_begin_reign(struct data *data, uint64_t epoch, char error[DA
     }
     if (epoch > data->manifest->epoch + 1) {
         data->manifest->epoch = epoch - 1;
+    }
+    if (new_stream) {
+        data_name_stream(data->manifest);
     }
     bool named = recovery_begin_reign(recovery) && recovery_store_manifest(recovery);
 
@@ -102,7 +108,8 @@ static struct keeper *promote_keeper(const struct follow *follow)
 }
 
 /* Promotes, in the keeper's bracket. REFUSED: nothing was changed. */
-static enum data_promoted promote_now(struct data *data, uint64_t epoch, char error[DATA_ERROR_MAX])
+static enum data_promoted promote_now(struct data *data, uint64_t epoch, bool new_stream,
+                                      char error[DATA_ERROR_MAX])
 {
     struct recovery *recovery = &data->follow->recovery;
 
@@ -110,7 +117,7 @@ static enum data_promoted promote_now(struct data *data, uint64_t epoch, char er
     if (!recovery_check_losses(recovery)) {
         return DATA_PROMOTE_REFUSED;
     }
-    if (!promote_begin_reign(data, epoch, error)) {
+    if (!promote_begin_reign(data, epoch, new_stream, error)) {
         return DATA_PROMOTE_FAILED;
     }
     for (size_t i = 0; i < data->manifest->spaces_count; i++) {
@@ -133,8 +140,8 @@ static bool promote_go_on(struct data *data, char error[DATA_ERROR_MAX])
     return started || data_refuse(error, "a thread cannot be started");
 }
 
-enum data_promoted data_promote(struct data *data, uint64_t epoch, uint64_t until_us,
-                                char error[DATA_ERROR_MAX])
+enum data_promoted data_promote(struct data *data, uint64_t epoch, bool new_stream,
+                                uint64_t until_us, char error[DATA_ERROR_MAX])
 {
     struct follow *follow = data->follow;
     struct keeper *keeper = promote_keeper(follow);
@@ -149,7 +156,7 @@ enum data_promoted data_promote(struct data *data, uint64_t epoch, uint64_t unti
     if (keeper != NULL) {
         keeper_stop(keeper);
     }
-    enum data_promoted promoted = promote_now(data, epoch, error);
+    enum data_promoted promoted = promote_now(data, epoch, new_stream, error);
 
     if (keeper != NULL) {
         keeper_go(keeper, NULL);

@@ -62,7 +62,6 @@ static bool ended_cleanly(const struct recovery *recovery)
            recovery->data->figures.recovered_records == 0;
 }
 
-/* Spaces that are new have their numbers on the disk before a record names one. */
 bool recovery_store_manifest(struct recovery *recovery)
 {
     struct data *data = recovery->data;
@@ -160,8 +159,7 @@ static bool recovery_begin_spaces(struct recovery *recovery)
     return true;
 }
 
-/* Returns whether the present configuration loses nothing of what is there. Asked before anything
- * is written. */
+/* Asked before anything is written. */
 bool recovery_check_losses(struct recovery *recovery)
 {
     char why[SPACES_ERROR_MAX];

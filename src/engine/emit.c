@@ -30,7 +30,7 @@ void emit_real(const struct emitter *to, const char *name, int digits, double va
 void emit_share(const struct emitter *to, const char *name, uint64_t part, uint64_t whole)
 {
     char text[ENGINE_STAT_TEXT_MAX];
-    double share = whole ? (double)part / (double)whole : 0.0;
+    double share = whole && part < whole ? (double)part / (double)whole : (double)(whole > 0);
     uint64_t parts = (uint64_t)(share * SHARE_WHOLE + 0.5);
     size_t used = num_print(text, parts / SHARE_WHOLE);
     (void)num_print(text + used, SHARE_WHOLE + parts % SHARE_WHOLE); /* its leading 1 gives way */

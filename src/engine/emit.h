@@ -17,7 +17,8 @@ void emit_text(const struct emitter *to, const char *name, const char *text);
 void emit_u64(const struct emitter *to, const char *name, uint64_t value);
 /* Emits a number with `digits` digits after the point. */
 void emit_real(const struct emitter *to, const char *name, int digits, double value);
-/* part / whole with four digits; 0 of nothing. */
+/* part / whole with four digits: at most 1, as the two may have been read while they change; 0 of
+ * nothing. */
 void emit_share(const struct emitter *to, const char *name, uint64_t part, uint64_t whole);
 
 /* Puts "<number>:" in front of every name: figures of one table among several. */

@@ -299,17 +299,12 @@ struct engine_survey {
 struct engine_functions {
     const char *kind; /* "counter", "phantom", "plain" */
     /*
-     * Finds the slot that a key's tail names: the bytes after the id, without the member. "" and
-     * "." are the whole record, ".like" a slot. False: there is no such slot (a bad key).
+     * Finds the slots that a key's tail names: the bytes after the id, without the member. "" and
+     * "." are the whole record, ".like" a slot, ".like+read" several. Fills the operation's slot,
+     * and for several some and order. False: a slot is not there (a bad key), or named twice.
      */
-    bool (*slot)(const struct engine *engine, const char *tail, size_t length, int *slot);
-    /*
-     * Called after slot() said no, for a tail that may name several slots, like ".like+read". Fills
-     * the operation's slot, some and order. False: a slot is not there, or named twice. NULL: no
-     * tail does.
-     */
-    bool (*some)(const struct engine *engine, const char *tail, size_t length,
-                 struct engine_op *op);
+    bool (*slots)(const struct engine *engine, const char *tail, size_t length,
+                  struct engine_op *op);
     /* Hashes n ops and asks for their memory. Changes nothing. ops may repeat ids. */
     void (*prepare)(struct engine *engine, struct engine_op *const *ops, size_t n);
     /* READ and TOUCH of n prepared ops: fills status and results of each. */

@@ -48,7 +48,7 @@ struct pattern_number {
 /*
  * What keys of one page begin with: the fixed text of their space and the first digits of an id of
  * seventeen or more, those in front of the last sixteen. A key that begins so needs no more than
- * these sixteen read, and what stands behind them.
+ * these sixteen read, and what stands after them.
  */
 struct pattern_head {
     uint64_t set; /* the number of the set it is of, which goes with its texts; 0: there is none */

@@ -93,7 +93,7 @@ static bool member_valid(const char *text, size_t behind_id, bool with_member, s
                       "nothing between {id} and {member}: write it like liked:{id}:{member}");
     }
     if (at + MEMBER_MARK_LENGTH != length) {
-        return refuse(fault, at + MEMBER_MARK_LENGTH, "text behind {member}: it ends a pattern");
+        return refuse(fault, at + MEMBER_MARK_LENGTH, "text after {member}: it ends a pattern");
     }
     return true;
 }

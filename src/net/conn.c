@@ -230,7 +230,7 @@ static ssize_t send_plain(int fd, const char *bytes, size_t length)
 }
 
 /* Sends bytes. Returns how many the socket took, or -1 when it is broken. */
-static ssize_t send_some(struct net_conn *conn, const char *bytes, size_t length)
+static inline ssize_t send_some(struct net_conn *conn, const char *bytes, size_t length)
 {
     ssize_t sent = UNLIKELY(conn->tls != NULL) ? net_tls_write(conn->tls, bytes, length)
                                                : send_plain(conn->fd, bytes, length);
@@ -393,7 +393,7 @@ static ssize_t receive_tls(struct net_conn *conn, size_t length_max)
 }
 
 /* Reads into the worker's shared buffer. Returns the bytes, 0 if none; closed, -1, if over. */
-static ssize_t receive(struct net_conn *conn, size_t length_max)
+static inline ssize_t receive(struct net_conn *conn, size_t length_max)
 {
     if (UNLIKELY(conn->tls != NULL)) {
         return receive_tls(conn, length_max);
@@ -410,7 +410,7 @@ static ssize_t receive(struct net_conn *conn, size_t length_max)
     return -1;
 }
 
-static void on_readable(struct net_conn *conn)
+static inline void on_readable(struct net_conn *conn)
 {
     struct net_worker *worker = conn->worker;
     size_t held = conn->in.length - conn->in_done;
@@ -493,7 +493,6 @@ static void on_event(void *owner)
 {
     struct net_conn *conn = owner;
     CHECK(conn->magic == NET_CONN_MAGIC);
-    net_worker_awake(conn->worker);
     if (is_draining(conn)) {
         drain(conn);
     } else if (conn->lingering) {

@@ -27,10 +27,10 @@ bool net_gather_keep(struct net_conn *conn)
 {
     struct net_gathered *gathered = &conn->worker->gathered;
     const struct buf *out = &conn->worker->out;
-    CHECK(conn->hold == NET_HOLD_NONE && conn->out.length == 0 && !conn->queued);
     if (out->length == 0 || out->length > NET_GATHER_BYTES || is_alone(conn->worker)) {
         return false;
     }
+    CHECK(conn->hold == NET_HOLD_NONE && conn->out.length == 0 && !conn->queued);
     conn->held.begin = (uint32_t)gathered->bytes.length;
     conn->held.length = (uint32_t)out->length;
     if (!buf_append(&gathered->bytes, out->data, out->length)) {

@@ -7,6 +7,8 @@
 
 #define NO_NUMBER UINT64_MAX
 
+static const char not_taken[] = "the journal did not take what it changed";
+
 void net_hold_init(struct net_hold *hold)
 {
     /* The last turn before a commit comes on top. Like the worker's output the hold is not in the
@@ -73,6 +75,13 @@ static void hold_answer(struct net_hold *hold, struct net_conn *conn)
     net_conn_answer(conn, hold->bytes.data + conn->held.begin, conn->held.length);
 }
 
+static void hold_close(struct net_conn *conn, const char *why)
+{
+    net_hold_leave(conn);
+    net_peer_log_closed(conn->fd, why);
+    net_conn_close(conn);
+}
+
 static void wait_all(struct net_hold *hold, uint64_t wait)
 {
     struct net_conn *conn;
@@ -92,8 +101,7 @@ static void end_held(struct net_hold *hold, enum net_commit verdict)
         if (verdict == NET_COMMITTED) {
             hold_answer(hold, conn);
         } else {
-            net_peer_log_closed(conn->fd, "the journal did not take what it changed");
-            net_conn_close(conn);
+            hold_close(conn, not_taken);
         }
     }
 }
@@ -139,13 +147,17 @@ static struct net_conn *first_waiting(const struct net_hold *hold)
     return conn != NULL ? conn : TAILQ_FIRST(&hold->waiting);
 }
 
-/* Sends what was released. */
-static void release_some(struct net_hold *hold)
+/* Sends what was released, or closes what may not leave any more. */
+static void release_some(struct net_worker *worker)
 {
+    const struct net_service *service = &worker->common->service;
+    struct net_hold *hold = &worker->hold;
     uint64_t released = atomic_load(&hold->released);
     struct net_conn *conn;
     while ((conn = first_waiting(hold)) != NULL && conn->wait <= released) {
-        if (conn->hold == NET_HOLD_WAITING) {
+        if (service->may_leave != NULL && !service->may_leave(worker->state)) {
+            hold_close(conn, "its answer came too late");
+        } else if (conn->hold == NET_HOLD_WAITING) {
             hold_answer(hold, conn);
         } else {
             net_hold_leave(conn);
@@ -160,11 +172,9 @@ void net_hold_release(struct net_worker *worker)
 {
     struct net_hold *hold = &worker->hold;
     bool no_more = atomic_load(&hold->no_more);
-    release_some(hold);
+    release_some(worker);
     for (struct net_conn *conn; no_more && (conn = first_waiting(hold)) != NULL;) {
-        net_hold_leave(conn);
-        net_peer_log_closed(conn->fd, "the journal did not take what it changed");
-        net_conn_close(conn);
+        hold_close(conn, not_taken);
     }
     let_go(hold);
 }

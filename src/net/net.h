@@ -131,6 +131,9 @@ struct net_service {
      * is ignored.
      */
     enum net_commit (*commit)(void *worker_state, uint64_t *wait);
+    /* Asked before held answers leave that were released: false closes their connections. May be
+     * NULL: they may leave. */
+    bool (*may_leave)(void *worker_state);
     /* Once a second (NET_SWEEP_S), not in a turn; net_worker_each and net_wake may be called. May
      * be NULL. */
     void (*tick)(void *worker_state);

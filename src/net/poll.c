@@ -33,13 +33,10 @@ static void drop_events(struct net_poll *poll, const struct net_watcher *watcher
     }
 }
 
-bool net_poll_want(struct net_poll *poll, struct net_watcher *watcher, int fd, uint32_t events)
+bool net_poll_change(struct net_poll *poll, struct net_watcher *watcher, int fd, uint32_t events)
 {
     uint32_t before = watcher->events;
     struct epoll_event event = {.events = events, .data.ptr = watcher};
-    if (before == events) {
-        return true;
-    }
     drop_events(poll, watcher);
     int call = before == 0 ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
     bool done = epoll_ctl(poll->fd, call, fd, &event) == 0;
@@ -53,6 +50,10 @@ void net_poll_wait(struct net_poll *poll, int wait_ms)
     int count = direct_epoll_wait(poll->fd, poll->events, NET_POLL_EVENTS, wait_ms);
     CHECK(count >= 0 || errno == EINTR);
     poll->count = count;
+}
+
+void net_poll_deliver(struct net_poll *poll)
+{
     for (poll->at = 0; poll->at < poll->count;) {
         struct net_watcher *watcher = poll->events[poll->at++].data.ptr;
         if (LIKELY(watcher != NULL)) {

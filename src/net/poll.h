@@ -33,12 +33,19 @@ struct net_poll {
 
 bool net_poll_init(struct net_poll *poll); /* false: errno */
 void net_poll_fini(struct net_poll *poll);
+/* net_poll_want() of other events than now. */
+bool net_poll_change(struct net_poll *poll, struct net_watcher *watcher, int fd, uint32_t events);
 /* Asks for events of fd in place of those asked for now; 0: forgets it, before it is closed. False:
  * errno, and none are asked for. */
-bool net_poll_want(struct net_poll *poll, struct net_watcher *watcher, int fd, uint32_t events);
-/* Waits for at most this many milliseconds and calls the watchers that are ready. A signal ends it
- * early. */
+static inline bool net_poll_want(struct net_poll *poll, struct net_watcher *watcher, int fd,
+                                 uint32_t events)
+{
+    return watcher->events == events || net_poll_change(poll, watcher, fd, events);
+}
+/* Waits for at most this many milliseconds until a watcher is ready. A signal ends it early. */
 void net_poll_wait(struct net_poll *poll, int wait_ms);
+/* Calls the watchers that were ready then. */
+void net_poll_deliver(struct net_poll *poll);
 /* For a watcher that is called: returns whether no other is known to be called after it. */
 static inline bool net_poll_is_last(const struct net_poll *poll)
 {

@@ -137,10 +137,9 @@ struct net_worker {
     unsigned index;
     void *state;               /* the service's */
     struct budget_part budget; /* of the private buffers of its connections */
-    uint64_t now_us;
-    bool awake;    /* now_us is of this wake-up */
-    bool in_turns; /* turns_begin was called */
-    char *read;    /* NET_READ_BYTES */
+    uint64_t now_us;           /* when the last wake-up began */
+    bool in_turns;             /* turns_begin was called */
+    char *read;                /* NET_READ_BYTES */
     struct buf out;
     struct net_conns run_list;
     size_t run_count;
@@ -176,8 +175,14 @@ void net_worker_destroy(struct net_worker *worker);
 void net_worker_adopt(struct net_worker *worker, int fd, uint64_t serial,
                       struct net_tls_context *tls);
 
-void net_worker_awake(struct net_worker *worker); /* each callback calls it first: takes the time */
-void net_worker_turns(struct net_worker *worker); /* before a turn or `closed`: turns_begin, once */
+/* Called before a turn or `closed`: turns_begin, once a wake-up. */
+static inline void net_worker_turns(struct net_worker *worker)
+{
+    if (!worker->in_turns) {
+        worker->in_turns = true;
+        worker->common->service.turns_begin(worker->state);
+    }
+}
 void net_worker_queue(struct net_worker *worker, struct net_conn *conn); /* to the run list */
 void net_worker_enter(struct net_worker *worker, struct net_conn *conn); /* into the table */
 void net_worker_leave(struct net_worker *worker, struct net_conn *conn); /* table and any list */

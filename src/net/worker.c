@@ -99,22 +99,6 @@ void net_worker_each(struct net_worker *worker, net_conn_visit *visit, void *con
 
 /* Wake-ups, turns, the run list. */
 
-void net_worker_awake(struct net_worker *worker)
-{
-    if (!worker->awake) {
-        worker->awake = true;
-        worker->now_us = clock_monotonic_us();
-    }
-}
-
-void net_worker_turns(struct net_worker *worker)
-{
-    if (!worker->in_turns) {
-        worker->in_turns = true;
-        worker->common->service.turns_begin(worker->state);
-    }
-}
-
 static void end_turns(struct net_worker *worker)
 {
     if (worker->in_turns) {
@@ -190,21 +174,23 @@ static int sleep_ms(const struct net_worker *worker)
 static void wake_up(struct net_worker *worker)
 {
     net_poll_wait(&worker->poll, sleep_ms(worker));
-    net_worker_awake(worker);
+    worker->now_us = clock_monotonic_us();
+    net_poll_deliver(&worker->poll);
     if (UNLIKELY(worker->now_us >= worker->tick_us)) {
         worker->tick_us = worker->now_us + NET_SWEEP_S * 1000000u;
         worker_tick(worker);
     }
     net_hold_awake(worker);
     run_queued(worker);
-    net_gather_send(worker);
+    if (worker->gathered.count > 0) {
+        net_gather_send(worker);
+    }
     if (worker->hold.uncommitted) {
         net_hold_commit(worker);
     }
     sweep_some(worker);
     net_hold_sleep(worker);
     end_turns(worker);
-    worker->awake = false;
 }
 
 /* Mail from other threads. */
@@ -263,7 +249,6 @@ static void on_mail(void *owner)
 {
     struct net_worker *worker = owner;
     uint64_t count;
-    net_worker_awake(worker);
     (void)!read(worker->mail_fd, &count,
                 sizeof(count)); /* before the mail is taken: a later letter signals anew */
     take_mail(worker);
@@ -312,7 +297,7 @@ static void *worker_main(void *argument)
     while (!atomic_load(&worker->stopping)) {
         wake_up(worker);
     }
-    net_worker_awake(worker);
+    worker->now_us = clock_monotonic_us();
     close_all(worker);
     end_turns(worker);
     service->worker_close(worker->state);

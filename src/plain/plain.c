@@ -125,12 +125,13 @@ static uint64_t recycled(const struct engine *engine)
 
 /* ---- life ---- */
 
-static bool slot(const struct engine *engine, const char *tail, size_t length, int *number)
+static bool slots(const struct engine *engine, const char *tail, size_t length,
+                  struct engine_op *op)
 {
     (void)engine; /* its keys have none */
     (void)tail;
     (void)length;
-    (void)number;
+    (void)op;
     return false;
 }
 
@@ -169,7 +170,7 @@ static void plain_destroy(struct engine *engine)
 
 static const struct engine_functions functions = {
     .kind = "plain",
-    .slot = slot,
+    .slots = slots,
     .prepare = plain_prepare,
     .read = read_nothing,
     .visit = plain_visit,

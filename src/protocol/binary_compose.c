@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/num.h"
 #include "protocol/binary_private.h"
+#include "protocol/text_put.h"
 
 #define ANSWER_MAGIC    0x81
 #define STATS_BYTES_MAX (512u << 10) /* all packets of one stats */
@@ -25,33 +26,32 @@ struct answer {
     size_t value_length;
 };
 
+/* The bytes of none may be NULL. */
 static inline char *binary_compose_put(char *to, const char *bytes, size_t length)
 {
-    if (length > 0) { /* the bytes of none may be NULL */
-        memcpy(to, bytes, length);
-    }
-    return to + length;
+    return length > 0 ? text_put_short(to, bytes, length) : to;
 }
 
 static inline char *put16(char *to, uint16_t number)
 {
     number = htobe16(number);
-    return binary_compose_put(to, (const char *)&number, sizeof(number));
+    return text_put(to, (const char *)&number, sizeof(number));
 }
 
 static inline char *put32(char *to, uint32_t number)
 {
     number = htobe32(number);
-    return binary_compose_put(to, (const char *)&number, sizeof(number));
+    return text_put(to, (const char *)&number, sizeof(number));
 }
 
 static inline char *put64(char *to, uint64_t number)
 {
     number = htobe64(number);
-    return binary_compose_put(to, (const char *)&number, sizeof(number));
+    return text_put(to, (const char *)&number, sizeof(number));
 }
 
-static bool put_answer(struct buf *out, const struct request *request, const struct answer *answer)
+static inline __attribute__((always_inline)) bool
+put_packet(struct buf *out, const struct request *request, const struct answer *answer)
 {
     size_t extras_length = answer->flagged ? BINARY_FLAGS_BYTES : 0;
     size_t body_length = extras_length + answer->key_length + answer->value_length;
@@ -67,8 +67,7 @@ static bool put_answer(struct buf *out, const struct request *request, const str
     *to++ = 0; /* data type: plain bytes */
     to = put16(to, (uint16_t)answer->status);
     to = put32(to, (uint32_t)body_length);
-    to = binary_compose_put(to, (const char *)&request->binary.opaque,
-                            sizeof(request->binary.opaque));
+    to = text_put(to, (const char *)&request->binary.opaque, sizeof(request->binary.opaque));
     to = put64(to, answer->cas);
     if (answer->flagged) {
         to = put32(to, answer->flags);
@@ -77,6 +76,13 @@ static bool put_answer(struct buf *out, const struct request *request, const str
     binary_compose_put(to, answer->value, answer->value_length);
     buf_commit(out, BINARY_HEADER_BYTES + body_length);
     return true;
+}
+
+/* put_packet() of any answer but a hit, of which there are most. */
+static __attribute__((noinline)) bool put_answer(struct buf *out, const struct request *request,
+                                                 const struct answer *answer)
+{
+    return put_packet(out, request, answer);
 }
 
 /* What memcached says of a status. NULL: nothing. */
@@ -265,7 +271,7 @@ void binary_compose_value(struct buf *out, const struct request *request,
         .value = hit->value,
         .value_length = hit->value_length,
     };
-    put_answer(out, request, &answer);
+    put_packet(out, request, &answer);
 }
 
 /* Has the key in place of words, where a hit has it. */

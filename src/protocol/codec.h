@@ -46,7 +46,7 @@ struct codec {
     void (*compose_value)(struct buf *out, const struct request *request,
                           const struct request_key *key, const struct hit *hit);
     /*
-     * The same of several keys of a request without meta flags, one behind the other; their values
+     * The same of several keys of a request without meta flags, one after the other; their values
      * have so many bytes in all. NULL: each by itself.
      */
     void (*compose_values)(struct buf *out, const struct request *request,

@@ -330,13 +330,15 @@ static const char one[] = "1"; /* the delta of an ma that names none */
 static inline const char *read_letters(const char *at, const char *end, uint64_t known,
                                        uint64_t *letters)
 {
-    for (*letters = 0; *at == ' '; at += 2) {
-        if (end - at < 3 || !meta_is_letter(at[1]) || (META_LETTER(at[1]) & known) == 0) {
+    uint64_t left = known;
+    for (; *at == ' '; at += 2) {
+        uint64_t letter = end - at >= 3 && meta_is_letter(at[1]) ? META_LETTER(at[1]) : 0;
+        if ((letter & left) == 0) {
             return NULL;
         }
-        known &= ~META_LETTER(at[1]);
-        *letters |= META_LETTER(at[1]);
+        left ^= letter;
     }
+    *letters = known ^ left;
     return at;
 }
 

@@ -137,7 +137,7 @@ struct request_meta {
     uint32_t length;
     uint16_t key_length; /* as sent */
     bool info;           /* me: what is known of the key, no value */
-    bool letters_alone;  /* each of its flags is a letter alone, behind one space */
+    bool letters_alone;  /* each of its flags is a letter alone, after one space */
     uint64_t letters;    /* the flags it has, a bit each (meta_private.h) */
 };
 

@@ -10,24 +10,6 @@
 #include "protocol/text_marks.h"
 #include "protocol/text_private.h"
 
-struct request *text_push(struct text_parser *parser, enum verb verb, size_t begin, size_t end)
-{
-    struct request *request = protocol_push(parser->batch, verb, begin, end, &parser->state);
-    parser->at = end;
-    return request;
-}
-
-void text_push_key(struct text_parser *parser, struct request *request,
-                   const struct text_token *token)
-{
-    struct request_batch *batch = parser->batch;
-    CHECK(batch->key_count < PROTOCOL_BATCH_KEYS);
-    CHECK(token->length <= PROTOCOL_KEY_MAX);
-    batch->keys[batch->key_count++] =
-        (struct request_key){.bytes = token->bytes, .length = (uint32_t)token->length};
-    request->keys++;
-}
-
 enum text_step text_refuse(struct text_parser *parser, const struct text_line *line,
                            enum reply_status status, const char *text)
 {

@@ -65,13 +65,10 @@ static inline size_t put_flags(char text[FLAGS_BYTES], uint32_t flags)
     return (size_t)(end - text);
 }
 
-void text_compose_value(struct buf *out, const struct request *request,
-                        const struct request_key *key, const struct hit *hit)
+static __attribute__((noinline)) void compose_value(struct buf *out, const struct request *request,
+                                                    const struct request_key *key,
+                                                    const struct hit *hit)
 {
-    if (UNLIKELY(request->meta.line != NULL)) {
-        meta_compose_value(out, request, key, hit);
-        return;
-    }
     const struct found found = {hit->value, hit->value_length, hit->cas};
     char flags[FLAGS_BYTES] = {0};
     size_t flags_length = put_flags(flags, hit->flags);
@@ -81,6 +78,16 @@ void text_compose_value(struct buf *out, const struct request *request,
     }
     char *end = put_value(start, request, key, flags, flags_length, &found);
     buf_commit(out, (size_t)(end - start));
+}
+
+void text_compose_value(struct buf *out, const struct request *request,
+                        const struct request_key *key, const struct hit *hit)
+{
+    if (request->meta.line != NULL) {
+        meta_compose_value(out, request, key, hit);
+    } else {
+        compose_value(out, request, key, hit);
+    }
 }
 
 void text_compose_values(struct buf *out, const struct request *request,
@@ -112,8 +119,10 @@ void text_compose_miss(struct buf *out, const struct request *request,
 
 void text_compose_end(struct buf *out, const struct request *request)
 {
-    if (!request->more && request->meta.line == NULL) {
-        buf_append(out, "END\r\n", 5);
+    char *to;
+    if (!request->more && request->meta.line == NULL && (to = buf_room(out, 5)) != NULL) {
+        TEXT_PUT(to, "END\r\n");
+        buf_commit(out, 5);
     }
 }
 
@@ -177,9 +186,21 @@ static const struct words words[] = {
     [REPLY_SERVER_ERROR] = WORDS("SERVER_ERROR ", true, true),
 };
 
-void text_compose(struct buf *out, const struct request *request, const struct reply *reply)
+/* The number of an incr or decr, or those of a record, alone in its line. */
+static void compose_number(struct buf *out, const struct reply *reply)
 {
-    if (request->quiet == QUIET_ALL || reply->status == REPLY_NONE || reply->status == REPLY_QUIT) {
+    char *start = buf_room(out, reply->value_length + 2);
+    if (LIKELY(start != NULL)) {
+        char *to = TEXT_PUT(text_put_short(start, reply->value, reply->value_length), "\r\n");
+        buf_commit(out, (size_t)(to - start));
+    }
+}
+
+/* Any other reply, and those to meta. */
+static __attribute__((noinline)) void compose_words(struct buf *out, const struct request *request,
+                                                    const struct reply *reply)
+{
+    if (reply->status == REPLY_NONE || reply->status == REPLY_QUIT) {
         return;
     }
     if (UNLIKELY(request->meta.line != NULL) && reply->status < REPLY_ERROR) {
@@ -204,4 +225,16 @@ void text_compose(struct buf *out, const struct request *request, const struct r
     }
     to = TEXT_PUT(to, "\r\n");
     buf_commit(out, (size_t)(to - start));
+}
+
+void text_compose(struct buf *out, const struct request *request, const struct reply *reply)
+{
+    if (request->quiet == QUIET_ALL) {
+        return;
+    }
+    if (reply->status == REPLY_NUMBER && request->meta.line == NULL) {
+        compose_number(out, reply);
+    } else {
+        compose_words(out, request, reply);
+    }
 }

@@ -118,10 +118,12 @@ static enum text_step text_get_give(struct text_parser *parser, const struct tex
     request->exptime = get->exptime;
     request->more = more;
     parser->batch->key_count += count;
-    parser->state.in_get = more;
-    parser->state.in_get_cas = more && get->want_cas;
-    parser->state.in_get_verb = more ? (uint8_t)get->verb : 0;
-    parser->state.in_get_exptime = more ? (int32_t)get->exptime : 0;
+    if (UNLIKELY(more || parser->state.in_get)) {
+        parser->state.in_get = more;
+        parser->state.in_get_cas = more && get->want_cas;
+        parser->state.in_get_verb = more ? (uint8_t)get->verb : 0;
+        parser->state.in_get_exptime = more ? (int32_t)get->exptime : 0;
+    }
     return TEXT_NEXT;
 }
 

@@ -78,10 +78,26 @@ static inline enum request_quiet text_quiet(const struct text_line *line)
  * and moves the parser after it. The batch has room: the loop saw to it. The request is the
  * batch's.
  */
-struct request *text_push(struct text_parser *parser, enum verb verb, size_t begin, size_t end);
+static inline struct request *text_push(struct text_parser *parser, enum verb verb, size_t begin,
+                                        size_t end)
+{
+    struct request *request = protocol_push(parser->batch, verb, begin, end, &parser->state);
+    parser->at = end;
+    return request;
+}
+
 /* Adds a key of 1 .. PROTOCOL_KEY_MAX bytes to the last request; the batch has room for it. */
-void text_push_key(struct text_parser *parser, struct request *request,
-                   const struct text_token *token);
+static inline void text_push_key(struct text_parser *parser, struct request *request,
+                                 const struct text_token *token)
+{
+    struct request_batch *batch = parser->batch;
+    CHECK(batch->key_count < PROTOCOL_BATCH_KEYS);
+    CHECK(token->length <= PROTOCOL_KEY_MAX);
+    batch->keys[batch->key_count++] =
+        (struct request_key){.bytes = token->bytes, .length = (uint32_t)token->length};
+    request->keys++;
+}
+
 /* Adds a refusal of the line: status and static text are its answer. Always TEXT_NEXT. */
 enum text_step text_refuse(struct text_parser *parser, const struct text_line *line,
                            enum reply_status status, const char *text);

@@ -13,6 +13,8 @@
 static const char PROMOTE[] = "promote";
 static const char FOLLOW_TO[] = "follow-to";
 static const char LEAD[] = "lead";
+static const char FORCE[] = "force";
+static const char NEW_STREAM[] = "new-stream";
 
 /* A line's words, copied. */
 struct control_words {
@@ -47,6 +49,16 @@ static void control_cut(const char *line, size_t length, struct control_words *w
         }
         words->count++;
     }
+}
+
+/* Takes off a last word, if it is that. At least two stay: the verb and its version. */
+static bool control_ends_with(struct control_words *words, const char *word)
+{
+    bool ends = words->count > 2 && words->count <= WORDS_MAX &&
+                strcmp(words->at[words->count - 1], word) == 0;
+
+    words->count -= ends;
+    return ends;
 }
 
 /* ---- who may ---- */
@@ -104,19 +116,19 @@ static uint64_t control_number(const char *text)
 }
 
 static size_t control_promote(const struct repl_control *control, const struct control_words *words,
-                              bool force, char answer[REPL_LINE_MAX])
+                              struct repl_promotion *promotion, char answer[REPL_LINE_MAX])
 {
     char why[REPL_TEXT_MAX + 1];
-    uint64_t lsn;
-    uint64_t epoch = control_number(words->at[2]);
 
-    if (epoch == 0 && strcmp(words->at[2], "-") != 0) {
+    promotion->epoch = control_number(words->at[2]);
+    if (promotion->epoch == 0 && strcmp(words->at[2], "-") != 0) {
         return control_say(answer, "SERVER_ERROR promote: %.32s is no epoch, nor -", words->at[2]);
     }
-    if (!control->promote(control->context, force, &epoch, &lsn, why)) {
+    if (!control->promote(control->context, promotion, why)) {
         return control_say(answer, "SERVER_ERROR %s", why);
     }
-    return control_say(answer, "OK %llu %llu", (unsigned long long)epoch, (unsigned long long)lsn);
+    return control_say(answer, "OK %llu %llu", (unsigned long long)promotion->epoch,
+                       (unsigned long long)promotion->lsn);
 }
 
 static size_t control_follow(const struct repl_control *control, const struct control_words *words,
@@ -132,7 +144,7 @@ static size_t control_follow(const struct repl_control *control, const struct co
                : control_say(answer, "SERVER_ERROR %s", why);
 }
 
-/* Is the name behind the last one among those before it? */
+/* Is the name after the last one among those before it? */
 static bool control_waits_already(const struct repl_waits *waits)
 {
     for (size_t i = 0; i < waits->count; i++) {
@@ -199,38 +211,31 @@ static size_t control_lead(const struct repl_control *control, const struct cont
     return control_say(answer, "OK %llu%s", (unsigned long long)written, acked_words);
 }
 
-/* How many words a line has, but for `force`. */
-static size_t control_form(const char *verb, bool *forces)
-{
-    *forces = strcmp(verb, LEAD) != 0;
-    return *forces ? 3 : WORDS_MAX;
-}
-
 size_t repl_control_run(const struct repl_control *control, int fd, const char *line, size_t length,
                         char answer[REPL_LINE_MAX], bool *again)
 {
     struct control_words words;
-    bool forces;
+    struct repl_promotion how = {0};
 
     *again = false;
     control_cut(line, length < REPL_LINE_MAX ? length : REPL_LINE_MAX, &words);
-    size_t form = control_form(words.at[0], &forces);
-    bool force = forces && words.count == form + 1 && strcmp(words.at[form], "force") == 0;
-
     if (control == NULL || !control_is_local(fd)) {
         return control_say(answer,
                            "SERVER_ERROR %s comes from this machine alone: over a unix "
                            "socket or a loopback address",
                            words.at[0]);
     }
-    if (words.count != form + force || strcmp(words.at[1], "1") != 0) {
-        return control_say(answer, "SERVER_ERROR it is: promote 1 EPOCH|- [force], or: follow-to 1 "
-                                   "HOST:PORT [force], or: lead 1 EPOCH UNTIL WAITS");
+    bool leads = strcmp(words.at[0], LEAD) == 0;
+    bool promotes = strcmp(words.at[0], PROMOTE) == 0;
+
+    how.force = !leads && control_ends_with(&words, FORCE);
+    how.new_stream = promotes && control_ends_with(&words, NEW_STREAM);
+    if (words.count != (leads ? WORDS_MAX : 3) || strcmp(words.at[1], "1") != 0) {
+        return control_say(answer,
+                           "SERVER_ERROR it is: promote 1 EPOCH|- [new-stream] [force], or: "
+                           "follow-to 1 HOST:PORT [force], or: lead 1 EPOCH UNTIL WAITS");
     }
-    if (!forces) {
-        return control_lead(control, &words, answer);
-    }
-    return strcmp(words.at[0], PROMOTE) == 0
-               ? control_promote(control, &words, force, answer)
-               : control_follow(control, &words, force, answer, again);
+    return leads      ? control_lead(control, &words, answer)
+           : promotes ? control_promote(control, &words, &how, answer)
+                      : control_follow(control, &words, how.force, answer, again);
 }

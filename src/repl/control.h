@@ -2,8 +2,12 @@
  * control.h: an operator, or an agent, changes what a node is to the others. Lines of the text
  * protocol, each with its CR LF; the connection is closed after the answer:
  *
- *     C  promote 1 EPOCH [force]          the follower leads from here on. EPOCH: of its reign,
- *                                         `-`: the next one; above all that its journal has
+ *     C  promote 1 EPOCH [new-stream] [force]
+ *                                         the follower leads from here on. EPOCH: of its reign,
+ *                                         `-`: the next one; above all that its journal has.
+ *                                         new-stream: of a shard of its own: its journal has
+ *                                         another name from there on, so that neither can follow
+ *                                         the other any more. Nobody may follow it then
  *     S  OK EPOCH LSN                     that epoch begins at LSN, and changes are taken
  *
  *     C  follow-to 1 HOST:PORT [force]    it follows that node from here on. The daemon begins
@@ -43,15 +47,18 @@
 #include "repl/receiver.h"
 #include "repl/wire.h"
 
-#define REPL_CONTROL_VERSION 1u
-#define REPL_LEASE_MS_MAX    (10u * 60u * 1000u) /* beyond that it is another clock's */
+#define REPL_LEASE_MS_MAX (10u * 60u * 1000u) /* beyond that it is another clock's */
+
+struct repl_promotion {
+    bool force, new_stream;
+    uint64_t epoch; /* 0: the next one; in the end of the reign that began */
+    uint64_t lsn;   /* in the end: where it began */
+};
 
 /* What the daemon does, one at a time. True: done. Else `why`, one sentence. */
 struct repl_control {
     void *context;
-    /* epoch 0: the next one. *epoch and *lsn: of the reign that began. */
-    bool (*promote)(void *context, bool force, uint64_t *epoch, uint64_t *lsn,
-                    char why[REPL_TEXT_MAX + 1]);
+    bool (*promote)(void *context, struct repl_promotion *promotion, char why[REPL_TEXT_MAX + 1]);
     /* *again: the daemon must begin anew after the answer. */
     bool (*follow)(void *context, const char *address, bool force, bool *again,
                    char why[REPL_TEXT_MAX + 1]);

@@ -175,7 +175,9 @@ static bool feed_greet(struct repl_feed *feed, const struct repl_line *asked)
                            "of its own (replication.name)",
                            asked->name);
     }
-    feed_enter(feed, asked->name);
+    if (!feed_enter(feed, asked->name)) {
+        return feed_refuse(feed, "replication: a new stream begins here; come again");
+    }
     return asked->kind == REPL_FOLLOW ? feed_follow(feed, asked) : feed_copy_begin(feed);
 }
 

@@ -18,8 +18,9 @@
 #include "config/settings.h"
 #include "repl/wire.h"
 
-#define REPL_FEEDS_MAX 16
-#define REPL_WAITS_MAX 2 /* followers that answers wait for at one time */
+#define REPL_FEEDS_MAX      16
+#define REPL_WAITS_MAX      2 /* followers that answers wait for at one time */
+#define REPL_WAITS_TEXT_MAX (REPL_WAITS_MAX * (REPL_NAME_MAX + 2))
 
 struct data;
 struct repl_control;
@@ -40,6 +41,13 @@ void repl_feeds_stop(struct repl_feeds *feeds);
 void repl_feeds_destroy(struct repl_feeds *feeds);
 /* Sets what carries out promote and follow-to; before anybody connects. NULL feeds: no-op. */
 void repl_feeds_control(struct repl_feeds *feeds, const struct repl_control *control);
+/*
+ * Has nobody follow: who comes from here on is told to come again. False, with the name of a
+ * follower: one does follow, and nothing was changed. Any thread; repl_feeds_open ends it, and has
+ * the figures say of which stream and reign the journal is now.
+ */
+bool repl_feeds_shut(struct repl_feeds *feeds, char name[REPL_NAME_MAX + 1]);
+void repl_feeds_open(struct repl_feeds *feeds);
 /* What may change while it runs: copies, copy-rate. Any thread. NULL: no-op. */
 void repl_feeds_reconfigure(struct repl_feeds *feeds, const struct settings *settings);
 
@@ -65,6 +73,8 @@ struct repl_waits {
     bool lacks;
 };
 void repl_feeds_wait_for(struct repl_feeds *feeds, const struct repl_waits *waits);
+/* Prints their names with commas between, or `unnamed`, or `none`; returns text. */
+char *repl_waits_print(const struct repl_waits *waits, char text[REPL_WAITS_TEXT_MAX]);
 /* Returns what the `at`-th of them has acknowledged, as below. */
 uint64_t repl_feeds_acked_by(struct repl_feeds *feeds, size_t at);
 

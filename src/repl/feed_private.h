@@ -79,12 +79,12 @@ struct repl_feeds {
     _Atomic unsigned sleeping; /* feeds that do: more or fewer for a moment */
 
     pthread_mutex_t lock;
-    bool stopped;
+    bool stopped, shut;
     struct feeds_waited waited[REPL_WAITS_MAX];
     size_t waited_count;
-    bool waits_lack;                        /* for somebody who is not named yet */
-    unsigned copies;                        /* being served */
-    uint64_t stream[MANIFEST_STREAM_WORDS]; /* at the last look */
+    bool waits_lack;                               /* for somebody who is not named yet */
+    unsigned copies;                               /* being served */
+    uint64_t stream[MANIFEST_STREAM_WORDS], epoch; /* at the last look */
     uint64_t streams_begun, copies_begun, rewinds, refused_copies;
     struct repl_feed feeds[REPL_FEEDS_MAX];
 };
@@ -95,8 +95,8 @@ struct repl_feeds {
 size_t feed_history(struct repl_feeds *feeds, uint64_t stream[MANIFEST_STREAM_WORDS],
                     struct manifest_reign reigns[MANIFEST_HISTORY_MAX]);
 /* The feed is NAME's from now on: an older feed of that name ends, as its follower has come again.
- */
-void feed_enter(struct repl_feed *feed, const char *name);
+ * False: nobody may follow now. */
+bool feed_enter(struct repl_feed *feed, const char *name);
 void feed_set_state(struct repl_feed *feed, enum repl_feed_state state);
 /* Takes one of the places for copies, until the feed ends or gives it back. False: none is left. */
 bool feed_take_place(struct repl_feed *feed);

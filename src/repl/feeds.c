@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "data/data.h"
 #include "data/follow.h"
 #include "net/peer.h"
 #include "repl/feed_private.h"
@@ -34,6 +35,16 @@ const char *repl_feed_state_word(enum repl_feed_state state)
 }
 
 static bool feeds_settle(struct repl_feeds *feeds);
+
+/* Has the figures say of which stream and reign the journal is. */
+static void feeds_look(struct repl_feeds *feeds)
+{
+    struct manifest_reign *reigns = memory_zalloc(MANIFEST_HISTORY_MAX * sizeof(*reigns));
+    uint64_t stream[MANIFEST_STREAM_WORDS];
+
+    (void)feed_history(feeds, stream, reigns);
+    free(reigns);
+}
 
 struct repl_feeds *repl_feeds_create(const struct settings *settings, struct data *data,
                                      repl_acked_fn *acked, void *context)
@@ -62,11 +73,7 @@ struct repl_feeds *repl_feeds_create(const struct settings *settings, struct dat
     feeds->acked_context = context;
     CHECK(pthread_mutex_init(&feeds->lock, NULL) == 0);
     repl_feeds_reconfigure(feeds, settings);
-    struct manifest_reign *reigns = memory_zalloc(MANIFEST_HISTORY_MAX * sizeof(*reigns));
-    uint64_t stream[MANIFEST_STREAM_WORDS];
-
-    (void)feed_history(feeds, stream, reigns);
-    free(reigns);
+    feeds_look(feeds);
     return feeds;
 }
 
@@ -224,12 +231,14 @@ void repl_feeds_moved(struct repl_feeds *feeds)
 
 /* ---- places ---- */
 
-void feed_enter(struct repl_feed *feed, const char *name)
+bool feed_enter(struct repl_feed *feed, const char *name)
 {
     struct repl_feeds *feeds = feed->feeds;
 
     pthread_mutex_lock(&feeds->lock);
-    for (size_t i = 0; i < REPL_FEEDS_MAX; i++) {
+    bool enters = !feeds->shut;
+
+    for (size_t i = 0; i < REPL_FEEDS_MAX && enters; i++) {
         struct repl_feed *other = &feeds->feeds[i];
 
         if (other != feed && feeds_is_up(other) && strcmp(other->figures.name, name) == 0) {
@@ -237,7 +246,30 @@ void feed_enter(struct repl_feed *feed, const char *name)
             repl_link_wake(&other->link, true);
         }
     }
-    snprintf(feed->figures.name, sizeof(feed->figures.name), "%s", name);
+    snprintf(feed->figures.name, sizeof(feed->figures.name), "%s", enters ? name : "");
+    pthread_mutex_unlock(&feeds->lock);
+    return enters;
+}
+
+bool repl_feeds_shut(struct repl_feeds *feeds, char name[REPL_NAME_MAX + 1])
+{
+    name[0] = '\0';
+    pthread_mutex_lock(&feeds->lock);
+    for (size_t i = 0; i < REPL_FEEDS_MAX && name[0] == '\0'; i++) {
+        if (feeds_is_up(&feeds->feeds[i])) {
+            snprintf(name, REPL_NAME_MAX + 1, "%s", feeds->feeds[i].figures.name);
+        }
+    }
+    feeds->shut = name[0] == '\0';
+    pthread_mutex_unlock(&feeds->lock);
+    return name[0] == '\0';
+}
+
+void repl_feeds_open(struct repl_feeds *feeds)
+{
+    feeds_look(feeds);
+    pthread_mutex_lock(&feeds->lock);
+    feeds->shut = false;
     pthread_mutex_unlock(&feeds->lock);
 }
 
@@ -257,6 +289,7 @@ size_t feed_history(struct repl_feeds *feeds, uint64_t stream[MANIFEST_STREAM_WO
 
     pthread_mutex_lock(&feeds->lock);
     memcpy(feeds->stream, stream, sizeof(feeds->stream));
+    feeds->epoch = count > 0 ? reigns[count - 1].epoch : 0;
     pthread_mutex_unlock(&feeds->lock);
     return count;
 }
@@ -440,9 +473,24 @@ static void feeds_figures(const struct repl_feed *feed, uint64_t written, uint64
     }
 }
 
+char *repl_waits_print(const struct repl_waits *waits, char text[REPL_WAITS_TEXT_MAX])
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < waits->count; i++) {
+        used += (size_t)snprintf(text + used, REPL_WAITS_TEXT_MAX - used, "%s%s", i > 0 ? "," : "",
+                                 waits->names[i]);
+    }
+    if (waits->count == 0) {
+        snprintf(text, REPL_WAITS_TEXT_MAX, waits->lacks ? "unnamed" : "none");
+    }
+    return text;
+}
+
 void repl_feeds_stats(struct repl_feeds *feeds, struct repl_feeds_stats *stats)
 {
     uint64_t now_us = clock_monotonic_us();
+    uint64_t reign = data_reign(feeds->data); /* of a promotion that no follower has asked since */
 
     memset(stats, 0, sizeof(*stats));
     stats->name = feeds->name;
@@ -458,7 +506,7 @@ void repl_feeds_stats(struct repl_feeds *feeds, struct repl_feeds_stats *stats)
     }
     stats->acked = feeds->waited_count > 0 ? repl_feeds_acked(feeds) : 0;
     memcpy(stats->stream, feeds->stream, sizeof(stats->stream));
-    stats->epoch = data_reign(feeds->data);
+    stats->epoch = feeds->epoch > reign ? feeds->epoch : reign;
     stats->streams = feeds->streams_begun;
     stats->copies = feeds->copies_begun;
     stats->rewinds = feeds->rewinds;

@@ -159,6 +159,11 @@ void command_finish(const struct command *command, const struct space *space,
                     const struct engine_op *op, struct command_metrics *metrics,
                     struct space_metrics *own, struct command_result *result);
 
+/* The same of a change of an id that is DONE, as nearly all are: never a refusal. */
+void command_done(const struct command *command, const struct space *space,
+                  const struct engine_op *op, struct command_metrics *metrics,
+                  struct space_metrics *own, struct reply *reply);
+
 /* figure: as struct command has it. */
 static inline void command_count(struct command_metrics *metrics, uint16_t figure, uint64_t n)
 {

@@ -29,6 +29,7 @@ void dispatch_turns_begin(void *worker_state);
 void dispatch_turns_end(void *worker_state);
 enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct net_turn *turn);
 enum net_commit dispatch_commit(void *worker_state, uint64_t *wait); /* dispatch_journal.c */
+bool dispatch_may_leave(void *worker_state);                         /* dispatch_journal.c */
 void dispatch_tick(void *worker_state);
 /* Functions of a journal_listener whose context is the server. Any thread. */
 void dispatch_journal_moved(void *server);

@@ -7,7 +7,7 @@
  * One that leads by an agent's word does the same from when that has ended: it is fenced.
  *
  * Reads are refused while what is here is not of one moment yet, or too old
- * (replication.stale-after).
+ * (replication.stale-after): a fenced leader's is as old as its agent's last word.
  */
 #include <string.h>
 
@@ -20,8 +20,9 @@ void dispatch_follow_look(struct dispatch_worker *worker)
     const struct server *server = worker->server;
 
     worker->follows = server->follows || (UNLIKELY(server->leased) && server_is_fenced(server));
-    worker->stale = server->follows &&
-                    (!data_readable(server->data) || repl_receiver_is_stale(server->receiver));
+    worker->stale = server->follows
+                        ? !data_readable(server->data) || repl_receiver_is_stale(server->receiver)
+                        : server_is_stale(server, worker->settings->replication.stale_after_s);
 }
 
 /* The keys of a request that is not run were routed all the same. */

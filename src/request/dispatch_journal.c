@@ -246,6 +246,14 @@ void dispatch_journal_look(struct dispatch_worker *worker)
     worker->sink = !takes ? (struct change_sink *)&closed : &worker->journal_sink.sink;
 }
 
+/* An answer that waited, for the disk or a follower, until after the lease is none any more. */
+bool dispatch_may_leave(void *worker_state)
+{
+    const struct dispatch_worker *worker = worker_state;
+
+    return LIKELY(!worker->server->leased) || !server_is_fenced(worker->server);
+}
+
 static enum net_commit commit(struct dispatch_worker *worker, uint64_t *wait)
 {
     uint64_t lsn = journal_head(worker->journal);
@@ -254,7 +262,7 @@ static enum net_commit commit(struct dispatch_worker *worker, uint64_t *wait)
     (void)journal_sink_submit(&worker->journal_sink);
     bool failed = journal_failed(worker->journal);
 
-    if (UNLIKELY(worker->server->leased) && !worker->follows && server_is_fenced(worker->server)) {
+    if (!worker->follows && !dispatch_may_leave(worker)) {
         return NET_COMMIT_FAILED; /* it slept since the turns began, and others may lead now */
     }
     if (settled(worker->server) >= lsn) {

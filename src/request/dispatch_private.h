@@ -169,6 +169,7 @@ struct dispatch_worker {
     struct command_result result;
     struct pattern_match match;
     struct found found[DISPATCH_CHUNK_KEYS];
+    struct hit hit; /* of an id's key: all have it so, but for value, token and flags */
     struct engine_op *gathered[DISPATCH_CHUNK_KEYS];
     struct dispatch_key alone; /* a key that is routed a second time */
     char alone_value[DISPATCH_VALUE_STRIDE];
@@ -194,7 +195,7 @@ void dispatch_alone_init(struct dispatch_worker *worker);
 void dispatch_route_begin(
     struct dispatch_worker *worker); /* a new batch: routes its first chunks */
 void dispatch_chunk_next(struct dispatch_worker *worker);
-/* Reads the key of that number, and those behind it that may be read with it. */
+/* Reads the key of that number, and those after it that may be read with it. */
 void dispatch_read_run(struct dispatch_worker *worker, uint32_t from);
 
 /* The chunk of the next routed key. */
@@ -248,12 +249,20 @@ void dispatch_cold_look(struct dispatch_worker *worker, struct engine_op *const 
 enum net_next dispatch_cold_end(struct dispatch_worker *worker, enum net_next next, bool answered);
 void dispatch_cold_closed(struct dispatch_worker *worker, struct net_conn *conn);
 
-/* dispatch_run.c: one request with keys. */
+/* dispatch_run.c: a get, or a block of one. */
 enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct request *request);
+void dispatch_tally_miss(struct dispatch_worker *worker, const struct dispatch_key *key);
+/* A request that is run again is counted once: so its keys are counted at its end, or dropped. */
+void dispatch_tally_end(struct dispatch_worker *worker, bool answered);
+
+/* dispatch_change.c: any other request of one key. */
+enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct request *request);
+/* Deletes a routed key. PENDING: to be run again, it has not waited long enough. */
+enum engine_status dispatch_delete(struct dispatch_worker *worker, const struct request *request,
+                                   struct dispatch_key *key);
 /* Drops the older value of a key of kind plain, after a set that was refused for its length alone.
  */
 void dispatch_forget(struct dispatch_worker *worker, const struct request *request);
-enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct request *request);
 
 /* dispatch_trace.c */
 /* Logs that the connection is to be closed, and why. */

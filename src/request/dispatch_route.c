@@ -20,6 +20,7 @@ void dispatch_chunk_init(struct dispatch_chunk *chunk, struct net_worker *net)
 
 void dispatch_alone_init(struct dispatch_worker *worker)
 {
+    worker->hit = (struct hit){.ttl_s = -1, .ttl_touched_s = -1, .ttl_made_s = -1};
     init_op(&worker->alone.op, worker->alone_value, worker->net);
     worker->alone.extended = &worker->alone_extended;
 }
@@ -53,17 +54,6 @@ static enum key_kind find_plain(struct dispatch_worker *worker, const struct req
     return KEY_PLAIN;
 }
 
-/* A key whose tail is no slot: it may name several. Apart: most keys never come here. */
-static __attribute__((noinline)) enum key_kind
-find_some(const struct engine *engine, const struct pattern_match *match, struct engine_op *op)
-{
-    const struct engine_functions *functions = engine->functions;
-    if (functions->some != NULL && functions->some(engine, match->rest, match->rest_length, op)) {
-        return KEY_SLOT;
-    }
-    return match->rest[0] == '.' ? KEY_SLOT_UNKNOWN : KEY_BAD;
-}
-
 /* Finds what a key names: fills space and the operation's id, slot or member. */
 static inline enum key_kind find(struct dispatch_worker *worker, const struct request_key *bytes,
                                  struct dispatch_key *key)
@@ -86,8 +76,8 @@ static inline enum key_kind find(struct dispatch_worker *worker, const struct re
         if (match->rest_length == 0) {
             return KEY_RECORD;
         }
-        if (!engine->functions->slot(engine, match->rest, match->rest_length, &key->op.slot)) {
-            return find_some(engine, match, &key->op);
+        if (!engine->functions->slots(engine, match->rest, match->rest_length, &key->op)) {
+            return match->rest[0] == '.' ? KEY_SLOT_UNKNOWN : KEY_BAD;
         }
         return key->op.slot == ENGINE_SLOT_RECORD ? KEY_RECORD : KEY_SLOT;
     case PATTERN_MEMBER:
@@ -140,8 +130,8 @@ static void fill_plain(const struct request *request, struct dispatch_key *key)
 }
 
 /* What only a change needs, or any operation of a plain space. */
-static void fill_change(const struct dispatch_worker *worker, const struct request *request,
-                        bool past, enum key_kind kind, struct dispatch_key *key)
+static inline void fill_change(const struct dispatch_worker *worker, const struct request *request,
+                               bool past, enum key_kind kind, struct dispatch_key *key)
 {
     struct engine_op *op = &key->op;
 
@@ -201,12 +191,18 @@ static inline void fill_rest(const struct dispatch_worker *worker, const struct 
     }
 }
 
+/* Returns whether a request whose exptime is not past asks for no more than its verb's row says. */
+static inline bool is_usual(const struct request *request)
+{
+    bool asks = request->plain_only | (request->extended != NULL);
+    uint32_t least = request->verb == VERB_ADD; /* one of nothing only looks */
+    return !asks & (request->value_length - least <= PROTOCOL_VALUE_MAX - least);
+}
+
 static inline struct route request_route_of(const struct request *request)
 {
     bool past = request->exptime != 0 && command_exptime_past(request->exptime);
-    bool usual = !past && !request->plain_only && request->extended == NULL &&
-                 request->value_length <= PROTOCOL_VALUE_MAX &&
-                 (request->value_length > 0 || request->verb != VERB_ADD);
+    bool usual = !past && is_usual(request);
 
     return (struct route){.request = request,
                           .row = command_rows[request->verb],
@@ -308,20 +304,33 @@ struct dispatch_key *dispatch_route_alone(struct dispatch_worker *worker,
 
 static inline bool is_uniform(const struct dispatch_chunk *chunk, const struct dispatch_key *key)
 {
-    return LIKELY(key->space == chunk->keys[0].space && key->command->call != COMMAND_CALL_NONE);
+    return (key->space == chunk->keys[0].space) & (key->command->call != COMMAND_CALL_NONE);
 }
 
-/* Routes the key of a request that has one. */
-static void load_one(struct dispatch_worker *worker, const struct request *request,
-                     struct dispatch_chunk *chunk, uint32_t count)
+/* Routes the keys of the next requests, as far as they have one and ask for no more than the first
+ * one's verb says, up to a full chunk; at least that of the first. */
+static uint32_t load_ones(struct dispatch_worker *worker, const struct request *request,
+                          struct dispatch_chunk *chunk, uint32_t count)
 {
-    const struct route route = request_route_of(request);
-    struct dispatch_key *key = &chunk->keys[count];
+    const struct request_batch *batch = &worker->batch;
+    const struct request *end = &batch->requests[batch->request_count];
+    struct route route = request_route_of(request);
+    enum verb verb = request->verb;
+    bool uniform = chunk->uniform;
 
-    route_key(worker, &route, &worker->batch.keys[request->first_key], key);
     chunk->gets &= route.gets;
-    chunk->uniform &= is_uniform(chunk, key);
-    worker->route_request++;
+    do {
+        struct dispatch_key *key = &chunk->keys[count++];
+
+        route.request = request;
+        route_key(worker, &route, &batch->keys[request->first_key], key);
+        uniform &= is_uniform(chunk, key);
+        request++;
+    } while (count < DISPATCH_CHUNK_KEYS && request < end && request->verb == verb &&
+             request->keys == 1 && route.usual && request->exptime == 0 && is_usual(request));
+    chunk->uniform = uniform;
+    worker->route_request = (uint32_t)(request - batch->requests);
+    return count;
 }
 
 /* Routes the next keys of one request, up to a full chunk. */
@@ -367,7 +376,7 @@ static void chunk_load(struct dispatch_worker *worker, struct dispatch_chunk *ch
         if (request->keys == 0 || !command_has_keys(request->verb)) {
             worker->route_request++;
         } else if (request->keys == 1) {
-            load_one(worker, request, chunk, count++);
+            count = load_ones(worker, request, chunk, count);
         } else {
             count = load_request(worker, request, chunk, count);
         }

@@ -1,11 +1,11 @@
-/* Requests with keys: executed through their rows of the command table, answered in order. */
+/* Gets: their keys are read together, through their rows of the command table, and answered in
+ * order. */
 #include <string.h>
 
 #include "base/check.h"
 #include "request/dispatch_private.h"
 
-/* A request that is run again is counted once: so its keys are counted at its end, or dropped. */
-static void tally_end(struct dispatch_worker *worker, bool answered)
+void dispatch_tally_end(struct dispatch_worker *worker, bool answered)
 {
     for (; worker->tallied != 0; worker->tallied &= worker->tallied - 1) {
         unsigned index = (unsigned)__builtin_ctzll(worker->tallied);
@@ -24,7 +24,7 @@ static void tally_end(struct dispatch_worker *worker, bool answered)
     }
 }
 
-static void tally_miss(struct dispatch_worker *worker, const struct dispatch_key *key)
+void dispatch_tally_miss(struct dispatch_worker *worker, const struct dispatch_key *key)
 {
     struct dispatch_tally *tally = dispatch_tally_of(worker, key->space);
 
@@ -45,46 +45,6 @@ static void tally_miss(struct dispatch_worker *worker, const struct dispatch_key
     }
 }
 
-static void dispatch_run_change(struct dispatch_worker *worker, struct engine *engine,
-                                struct engine_op *op)
-{
-    engine->functions->change(engine, op, worker->sink);
-    if (UNLIKELY(worker->has_cold)) {
-        dispatch_cold_look(worker, &op, 1);
-    }
-    if (UNLIKELY(op->status == ENGINE_ERROR)) {
-        if (op->error == ENGINE_E_JOURNAL_BUSY) {
-            dispatch_journal_busy(worker, op);
-        }
-        return;
-    }
-    worker->changed |= engine->functions->visit == NULL; /* what is visited is in no journal */
-    worker->copied_bytes += op->copied_bytes;
-    worker->conn->busy_since_us = 0;
-}
-
-static enum engine_status delete_now(struct dispatch_worker *worker, struct dispatch_key *key)
-{
-    struct engine *engine = key->space->engine;
-    struct engine_op *op = &key->op;
-
-    op->verb = ENGINE_DELETE;
-    op->compare = false; /* a token was judged by what came before */
-    engine->functions->prepare(engine, &op, 1);
-    dispatch_run_change(worker, engine, op);
-    return op->status;
-}
-
-/* PENDING: run again, it has not waited long enough. */
-static enum engine_status delete_or_wait(struct dispatch_worker *worker,
-                                         const struct request *request, struct dispatch_key *key)
-{
-    if (delete_now(worker, key) == ENGINE_PENDING) {
-        (void)dispatch_wait_op(worker, request, key->space->engine, &key->op);
-    }
-    return key->op.status;
-}
-
 #define WORD_BITS   64
 #define BLOCK_WORDS ((PROTOCOL_GET_KEYS_BLOCK + WORD_BITS - 1) / WORD_BITS)
 
@@ -97,7 +57,6 @@ struct block {
     bool pending;
     bool failed; /* the worker's result holds the line */
     bool deletes;
-    struct hit hit; /* of an engine of ids: as such all have it, but for value, token and flags */
     uint64_t found[BLOCK_WORDS]; /* with deletes alone, and set up by the first: a bit a key
                                     that is to be deleted */
 };
@@ -172,27 +131,34 @@ static void block_absent(struct dispatch_worker *worker, const struct request *r
     if (UNLIKELY(key->delete_after) && key->op.miss == ENGINE_MISS_INCOMPLETE) {
         (void)block_marks(worker, request, bytes, block);
     }
-    tally_miss(worker, key);
+    dispatch_tally_miss(worker, key);
     block_miss(worker, request, bytes);
+}
+
+/* Composes the answer to a key of an engine of ids that was read and found. */
+static inline void compose_hit(struct dispatch_worker *worker, const struct request *request,
+                               const struct request_key *bytes, const struct dispatch_key *key)
+{
+    struct hit *hit = &worker->hit;
+
+    hit->value = key->op.value;
+    hit->value_length = key->op.value_length;
+    hit->cas = key->op.cas_now;
+    hit->flags = key->space->engine->flags;
+    worker->codec->compose_value(worker->out, request, bytes, hit);
 }
 
 static void block_hit(struct dispatch_worker *worker, const struct request *request,
                       const struct request_key *bytes, struct dispatch_key *key,
                       struct block *block)
 {
-    const struct engine_op *op = &key->op;
-
     if (UNLIKELY(key->delete_after) && !block_marks(worker, request, bytes, block)) {
         key->op.miss = ENGINE_MISS_ABSENT;
-        tally_miss(worker, key);
+        dispatch_tally_miss(worker, key);
         block_miss(worker, request, bytes);
         return;
     }
-    block->hit.value = op->value;
-    block->hit.value_length = op->value_length;
-    block->hit.cas = op->cas_now;
-    block->hit.flags = key->space->engine->flags;
-    worker->codec->compose_value(worker->out, request, bytes, &block->hit);
+    compose_hit(worker, request, bytes, key);
     dispatch_tally_of(worker, key->space)->hits++;
     block->hits++;
 }
@@ -375,7 +341,7 @@ static void block_delete(struct dispatch_worker *worker, const struct request *r
             continue;
         }
         struct dispatch_key *key = dispatch_route_alone(worker, request, &bytes[i]);
-        enum engine_status status = delete_or_wait(worker, request, key);
+        enum engine_status status = dispatch_delete(worker, request, key);
         block->pending = status == ENGINE_PENDING && !deleted;
         if (status == ENGINE_PENDING && deleted) {
             key->op.error = ENGINE_E_BUSY;
@@ -416,10 +382,10 @@ static enum dispatch_end block_cut(struct dispatch_worker *worker, const struct 
                                    const struct block *block)
 {
     if (block->answered == 0) {
-        tally_end(worker, false);
+        dispatch_tally_end(worker, false);
         return DISPATCH_FULL;
     }
-    tally_end(worker, true);
+    dispatch_tally_end(worker, true);
     metric_add(&worker->metrics->no_space, block->no_space);
     command_count_reads(request->verb, block->hits, block->answered - block->hits, worker->metrics);
     worker->cut = block->answered;
@@ -431,21 +397,14 @@ static enum dispatch_end block_cut(struct dispatch_worker *worker, const struct 
 static bool run_found(struct dispatch_worker *worker, const struct request *request)
 {
     const struct dispatch_key *key = dispatch_key_next(worker);
-    const struct engine_op *op = &key->op;
-    if (LIKELY(key->command->call == COMMAND_CALL_READ && !key->delete_after)) {
+    const struct command *command = key->command;
+    if (LIKELY(command->call == COMMAND_CALL_READ) && LIKELY(!key->delete_after)) {
         dispatch_read(worker);
-        if (LIKELY(op->status == ENGINE_DONE)) {
-            const struct hit hit = {.value = op->value,
-                                    .value_length = op->value_length,
-                                    .cas = op->cas_now,
-                                    .flags = key->space->engine->flags,
-                                    .ttl_s = -1,
-                                    .ttl_touched_s = -1,
-                                    .ttl_made_s = -1};
-            worker->codec->compose_value(worker->out, request,
-                                         &worker->batch.keys[request->first_key], &hit);
+        if (LIKELY(key->op.status == ENGINE_DONE)) {
+            compose_hit(worker, request, &worker->batch.keys[request->first_key], key);
             metric_add(&dispatch_figures_of(worker, key->space)->hits, 1);
-            command_count_reads(request->verb, 1, 0, worker->metrics);
+            command_count(worker->metrics, command->counts, 1);
+            command_count(worker->metrics, command->hit, 1);
             worker->codec->compose_end(worker->out, request);
             return true;
         }
@@ -463,7 +422,6 @@ static __attribute__((noinline)) enum dispatch_end run_block(struct dispatch_wor
     struct block block;
 
     memset(&block, 0, offsetof(struct block, found));
-    block.hit.ttl_s = block.hit.ttl_touched_s = block.hit.ttl_made_s = -1;
     for (uint32_t i = 0; i < request->keys && !block.full;) {
         uint32_t n =
             several ? block_several(worker, request, &bytes[i], request->keys - i, &block) : 0;
@@ -477,7 +435,7 @@ static __attribute__((noinline)) enum dispatch_end run_block(struct dispatch_wor
     }
     if (UNLIKELY(block.failed || block.pending)) {
         buf_truncate(worker->out, start);
-        tally_end(worker, false);
+        dispatch_tally_end(worker, false);
         if (block.failed) {
             return block_end_failed(worker, request);
         }
@@ -487,7 +445,7 @@ static __attribute__((noinline)) enum dispatch_end run_block(struct dispatch_wor
     if (UNLIKELY(block.full)) {
         return block_cut(worker, request, &block);
     }
-    tally_end(worker, true);
+    dispatch_tally_end(worker, true);
     metric_add(&worker->metrics->no_space, block.no_space);
     command_count_reads(request->verb, block.hits, request->keys - block.hits, worker->metrics);
     worker->codec->compose_end(worker->out, request);
@@ -503,98 +461,4 @@ enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct 
         return DISPATCH_DONE;
     }
     return run_block(worker, request);
-}
-
-/* Deletes the key of a write with a past exptime, or of one that role cache had no room for. False:
- * pending. */
-static bool finish_with_delete(struct dispatch_worker *worker, const struct request *request,
-                               struct dispatch_key *key)
-{
-    struct command_result *result = &worker->result;
-    enum engine_status status = delete_or_wait(worker, request, key);
-
-    if (result->dropped) { /* whatever came of it: nothing more can be done */
-        return true;
-    }
-    if (status == ENGINE_ERROR) {
-        command_refuse(key->space, &key->op, dispatch_figures_of(worker, key->space), result);
-    }
-    return status != ENGINE_PENDING;
-}
-
-static void call_engine(struct dispatch_worker *worker, struct dispatch_key *key)
-{
-    struct engine *engine = key->space->engine;
-
-    if (key->command->call == COMMAND_CALL_CHANGE) {
-        dispatch_run_change(worker, engine, &key->op);
-    } else {
-        dispatch_read(worker);
-    }
-}
-
-static void dispatch_run_count_one(struct dispatch_worker *worker, const struct request *request,
-                                   const struct dispatch_key *key)
-{
-    struct space_metrics *own = dispatch_figures_of(worker, key->space);
-
-    if (worker->result.refused && worker->result.reply.detail == DETAIL_TOO_LARGE) {
-        metric_add(&worker->metrics->store_too_large, 1);
-    }
-    if (worker->result.refused && request->quiet == QUIET_ALL) {
-        metric_add(&worker->metrics->refused_noreply, 1);
-        if (own != NULL) {
-            metric_add(&own->refused_noreply, 1);
-        }
-    }
-    if (request->verb != VERB_TOUCH || key->command->call != COMMAND_CALL_READ) {
-        return;
-    }
-    if (key->op.status == ENGINE_DONE) {
-        dispatch_tally_of(worker, key->space)->hits++;
-    } else if (key->op.status == ENGINE_ABSENT) {
-        tally_miss(worker, key);
-    }
-    tally_end(worker, true);
-}
-
-enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct request *request)
-{
-    CHECK(request->keys == 1);
-    struct dispatch_key *key = dispatch_key_next(worker);
-    struct command_result *result = &worker->result;
-
-    if (LIKELY(key->command->call != COMMAND_CALL_NONE)) {
-        call_engine(worker, key);
-        if (UNLIKELY(key->op.status == ENGINE_PENDING) &&
-            dispatch_wait_op(worker, request, key->space->engine, &key->op)) {
-            metric_add(&worker->metrics->suspensions, 1);
-            return DISPATCH_PENDING;
-        }
-    }
-    command_finish(key->command, key->space, &key->op, worker->metrics,
-                   dispatch_figures_of(worker, key->space), result);
-    dispatch_run_count_one(worker, request, key);
-    bool expires = key->delete_after && !result->refused &&
-                   key->command->call != COMMAND_CALL_NONE && key->op.status == ENGINE_DONE;
-
-    if (UNLIKELY(expires || result->dropped) && !finish_with_delete(worker, request, key)) {
-        return DISPATCH_PENDING;
-    }
-    dispatch_reply(worker, request, &result->reply);
-    return DISPATCH_DONE;
-}
-
-void dispatch_forget(struct dispatch_worker *worker, const struct request *request)
-{
-    struct request deleting = *request;
-
-    deleting.verb = VERB_DELETE;
-    deleting.value_length = 0;
-    struct dispatch_key *key =
-        dispatch_route_alone(worker, &deleting, &worker->batch.keys[request->first_key]);
-
-    if (key->space != NULL && key->space == worker->spaces->plain) {
-        (void)delete_now(worker, key);
-    }
 }

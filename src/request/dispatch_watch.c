@@ -41,19 +41,18 @@ void dispatch_watch_count(struct dispatch_worker *worker, uint32_t answered)
 {
     const struct request_batch *batch = &worker->batch;
     struct dispatch_counts *turn = &worker->own.turn;
+    uint32_t all = 0;
 
-    for (uint32_t i = 0; i < answered; i++) {
-        enum watch_class class = classes[batch->requests[i].verb];
-
-        if (batch->requests[i].more) {
-            continue; /* a block of a long get: a part of it */
-        }
-        if (turn->all == 0) {
-            worker->own.first = class;
-        }
-        turn->of[class]++;
-        turn->all++;
+    if (turn->all == 0 && answered > 0) { /* what follows a block of a long get is of its class */
+        worker->own.first = classes[batch->requests[0].verb];
     }
+    for (uint32_t i = 0; i < answered; i++) {
+        uint32_t whole = !batch->requests[i].more; /* else a block of a long get: a part of it */
+
+        turn->of[classes[batch->requests[i].verb]] += whole;
+        all += whole;
+    }
+    turn->all += all;
 }
 
 static bool is_slow(const struct dispatch_worker *worker, uint64_t us)
@@ -122,7 +121,8 @@ static void hold(struct dispatch_worker *worker, uint64_t now_us)
     }
 }
 
-/* The end of a turn that is not as most are: the first one waited, answers are held, it is slow.
+/* The end of a turn that is not as most are: the first one waited, answers are held, it is slow or
+ * of several classes.
  * Not inlined, so that the others do without its room for a key. */
 __attribute__((noinline)) static void end_otherwise(struct dispatch_worker *worker, bool held,
                                                     uint64_t now_us)
@@ -162,11 +162,12 @@ void dispatch_watch_end(struct dispatch_worker *worker, bool held)
     uint64_t now_us = clock_monotonic_us();
     uint64_t us = now_us - net_worker_now_us(worker->net);
 
-    if (UNLIKELY(held || own->waited_us != 0 || is_slow(worker, us))) {
+    if (UNLIKELY(held || own->waited_us != 0 || is_slow(worker, us)) ||
+        UNLIKELY(own->turn.of[own->first] != own->turn.all)) {
         end_otherwise(worker, held, now_us);
         return;
     }
-    took(worker, &own->turn, own->first, WATCH_MEMORY, us);
+    watch_took(worker->watch, own->first, WATCH_MEMORY, us, own->turn.all);
 }
 
 /* ---- answers that wait for the journal ---- */

@@ -19,6 +19,8 @@
 #include "request/watch.h"
 #include "space/populate.h"
 
+#define SECOND_US 1000000ull
+
 static struct server_waker *create_wakers(unsigned threads)
 {
     struct server_waker *wakers = memory_zalloc(threads * sizeof(wakers[0]));
@@ -129,7 +131,23 @@ void server_set_leader(struct server *server, const char *address)
 
 bool server_is_fenced(const struct server *server)
 {
-    return server->leased && clock_boot_us() >= atomic_load(&server->lease_us);
+    return server->leased && server_lease_left_us(server) == 0;
+}
+
+uint64_t server_lease_left_us(const struct server *server)
+{
+    uint64_t now_us = clock_boot_us();
+    uint64_t until_us = server->leased ? atomic_load(&server->lease_us) : 0;
+
+    return until_us > now_us ? until_us - now_us : 0;
+}
+
+bool server_is_stale(const struct server *server, unsigned after_s)
+{
+    uint64_t led_us = atomic_load(&server->lease_us);
+
+    led_us = led_us > server->promoted_us ? led_us : server->promoted_us;
+    return after_s > 0 && server->leased && clock_boot_us() > led_us + after_s * SECOND_US;
 }
 
 void server_loaded(struct server *server, struct data *data)
@@ -215,6 +233,7 @@ void server_service(struct server *server, struct net_service *service)
         .turns_end = dispatch_turns_end,
         .turn = dispatch_turn,
         .commit = dispatch_commit,
+        .may_leave = dispatch_may_leave,
         .tick = dispatch_tick,
         .left = dispatch_left,
         .closed = dispatch_closed,

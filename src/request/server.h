@@ -79,6 +79,7 @@ struct server {
     char not_leader[SERVER_NOT_LEADER_MAX]; /* what a change is told then */
     bool leased;                            /* an agent says until when it may take changes … */
     _Atomic uint64_t lease_us;              /* … by clock_boot_us; 0: never yet */
+    uint64_t promoted_us;                   /* (barrier) since then it leads, likewise */
     bool fenced_said;                       /* worker 0's: the log has that it ended */
     struct repl_feeds *feeds;               /* NULL: nobody can follow */
     bool ack_replica; /* answers to writes wait for a follower: then there are feeds */
@@ -157,6 +158,11 @@ void server_publish(struct server *server, const struct settings *settings, stru
 void server_set_leader(struct server *server, const char *address);
 /* Does it lead, and takes no changes as its agent's word has ended? Any thread. */
 bool server_is_fenced(const struct server *server);
+/* How long its agent's word holds; 0: it has ended, or there is no agent. Any thread. */
+uint64_t server_lease_left_us(const struct server *server);
+/* Has the word of a leader's agent ended, or been missing, for so long (0: however long) that
+ * another node may have taken changes for all that time? Within turns. */
+bool server_is_stale(const struct server *server, unsigned after_s);
 
 /* Logs an error about the journal, unless one was logged in the last LOG_AGAIN_US. Any thread. */
 void server_complain(struct server *server, const char *text);

@@ -41,21 +41,11 @@ static void emit_place(struct stats_out *out, const uint64_t stream[MANIFEST_STR
     stats_number(out, "durable", durable);
 }
 
-static void emit_waits(struct stats_out *out, const struct repl_waits *waits)
-{
-    char text[REPL_WAITS_MAX * (REPL_NAME_MAX + 2)] = "";
-
-    for (size_t i = 0; i < waits->count; i++) {
-        size_t at = strlen(text);
-
-        snprintf(text + at, sizeof(text) - at, "%s%s", i > 0 ? "," : "", waits->names[i]);
-    }
-    stats_text(out, "waits_for", waits->count > 0 ? text : waits->lacks ? "unnamed" : "none");
-}
-
 static void emit_feeds(struct stats_out *out, const struct repl_feeds_stats *stats)
 {
-    emit_waits(out, &stats->waits);
+    char waits_for[REPL_WAITS_TEXT_MAX];
+
+    stats_text(out, "waits_for", repl_waits_print(&stats->waits, waits_for));
     stats_number(out, "acked", stats->acked);
     stats_number(out, "in_sync", stats->in_sync);
     stats_number(out, "streams", stats->streams);
@@ -110,6 +100,16 @@ static void emit_receiver(struct stats_out *out)
     emit_trouble(out, &stats);
 }
 
+/* Of a node that leads: how long its agent has said that it may take changes. */
+static void emit_lease(struct stats_out *out, const struct server *server)
+{
+    if (server->leased) {
+        stats_number(out, "lease_us", server_lease_left_us(server));
+    } else {
+        stats_text(out, "lease_us", "none");
+    }
+}
+
 void stats_replication(struct stats_out *out)
 {
     const struct server *server = out->worker->server;
@@ -128,7 +128,9 @@ void stats_replication(struct stats_out *out)
     stats_text(out, "group", stats.group);
     if (!follows) {
         stats_text(out, "state", server_is_fenced(server) ? "leader-fenced" : "leader");
+        emit_lease(out, server);
         emit_place(out, stats.stream, stats.epoch, stats.written, stats.durable);
+        stats_number(out, "stale", out->worker->stale);
     }
     emit_feeds(out, &stats);
 }

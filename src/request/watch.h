@@ -17,7 +17,7 @@
  *
  * Cost to the worker: of its time, the kernel's part included (perf, 100,000 samples), 0.6 % of an
  * increment alone, 0.7 % of 16 pipelined ones, 0.5 % of a page of 20 keys. In instructions
- * (callgrind) 160 a turn, its clock call included, 13 for each further request and 5 a key.
+ * (callgrind) 130 a turn, its clock call included, 11 for each further request and 5 a key.
  */
 #ifndef ROLLCALL_REQUEST_WATCH_H
 #define ROLLCALL_REQUEST_WATCH_H

@@ -187,3 +187,18 @@ void row_each_serial(const struct row *row, engine_table_visit *visit, void *con
     struct serial_visit to = {visit, context};
     row_each(row, visit_serial, &to);
 }
+
+void row_engine_maintain(struct engine *engine, struct barrier *barrier)
+{
+    row_maintain(engine->row, barrier);
+}
+
+void row_engine_populate(struct engine *engine, const _Atomic bool *stop)
+{
+    row_populate(engine->row, stop);
+}
+
+void row_engine_waited(struct engine *engine)
+{
+    row_waited(engine->row);
+}

@@ -98,7 +98,6 @@
 #define ROW_BULK       256  /* ahead ids that are no typos wherever they lie */
 #define ROW_LEAP       64   /* ahead ids that are the stream itself, if few others came meanwhile */
 #define ROW_REACH_MIN  1024 /* ids above the frontier are not ahead, whatever was seen */
-#define ROW_SAMPLES    64   /* ids of a table that say how dense they are */
 #define ROW_ARRIVALS   64   /* new ids of the row that say where the stream is */
 #define ROW_LOOKED_AT  16   /* newest tables looked at one by one before a binary search */
 
@@ -164,16 +163,6 @@ struct row_region { /* under the row's lock, except memory and bytes: those stay
     struct row_region *next_left; /* of a part that was dumped */
 };
 
-/* Ids that came in place, chosen evenly over the life of a table. Under the row's lock. */
-struct row_samples {
-    size_t count;
-    uint64_t stride; /* ids from one to the next, on average */
-    uint64_t ids[ROW_SAMPLES];
-    uint64_t began;           /* ids admitted when the first was taken: after a restart, some */
-    _Atomic uint64_t next;    /* ids admitted when the next one is taken; read by any thread */
-    _Atomic uint64_t arrival; /* the same for the next one the row takes for its own */
-};
-
 struct row_table {
     /* Changed with the world stopped. */
     uint64_t serial;        /* of its opening; names the table in stats */
@@ -184,6 +173,7 @@ struct row_table {
     uint64_t range;         /* ids a full table spans, as earlier ones showed; 0: not known */
     uint64_t reach_min;     /* while range is 0: ids up to this far above `trusted` are not ahead */
     uint64_t capacity;      /* records or members */
+    uint64_t key_last;      /* of a part: the largest key; one more is a power of two */
     uint64_t grows_to;      /* what it takes when it is dumped, as merges write larger files;
                                0: its capacity */
     uint64_t fill;          /* at which the next table opens */
@@ -236,7 +226,7 @@ struct row_table {
     _Atomic bool changed;      /* since its last image: row_changed() */
     _Atomic uint8_t tap;       /* enum row_tap: row/row_cold.h */
     struct id_span ids;
-    struct row_samples samples;
+    _Atomic uint64_t arrival; /* ids admitted when the row takes the next for a sample */
 };
 
 /* An ahead id, how many ids its table had in place when it came, and how often it came so far. */
@@ -519,6 +509,11 @@ bool row_asked(const struct row *row);
 
 /* Makes regions resident, those of tables first. Blocks; ends early once *stop is true. */
 void row_populate(struct row *row, const _Atomic bool *stop);
+
+/* For engine_functions of any engine with a row. */
+void row_engine_maintain(struct engine *engine, struct barrier *barrier);
+void row_engine_populate(struct engine *engine, const _Atomic bool *stop);
+void row_engine_waited(struct engine *engine);
 
 /*
  * Forgets everything and leaves one unsettled first table; its memory is cleared in this call. With

@@ -22,6 +22,8 @@ static void check_table(const struct row *row, size_t i)
     CHECK(!table->closed || (table->settled && frontier == table->last));                /* R3 */
     CHECK(table->settled || row->count == 1);                                            /* R3 */
     CHECK(table->trusted <= frontier);                                                   /* R2 */
+    uint64_t clear_to = atomic_load(&table->clear_to);
+    CHECK(clear_to == 0 || clear_to + table->range / ROW_NEAR_PART <= row_end(table)); /* R2 */
     uint64_t count = row_count_of(table);
     CHECK(count <= row_most_of(table) || table->whole); /* R6 */
     check_region(table);

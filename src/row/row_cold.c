@@ -82,9 +82,6 @@ static void ask_again(struct row *row)
 
 void row_cold_tap(struct row *row, struct row_table *table)
 {
-    if (table->tapped) { /* an image that was begun is of no use */
-        row->kind->untap(table);
-    }
     table->tapped = true;
     atomic_store(&table->tap, ROW_TAP_WRITING);
     row->kind->tap(table, row->cold, row->overruns);
@@ -95,7 +92,7 @@ static void row_untap(const struct row *row, struct row_table *table)
 {
     table->tapped = false;
     atomic_store(&table->tap, ROW_TAP_NONE);
-    row->kind->untap(table);
+    row->kind->tap(table, NULL, 0);
 }
 
 /*

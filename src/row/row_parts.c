@@ -161,7 +161,7 @@ static uint64_t parts_expected(const struct row_table *part, uint64_t part_last,
 static struct part_plan parts_plan_for(const struct row *row, const struct row_table *part)
 {
     struct part_plan plan = {.serial = part->serial, .base = part->base};
-    uint64_t top = row->kind->part_top(part);
+    uint64_t top = part->key_last;
     uint64_t part_last = part->last < top ? part->last : top;
     uint64_t keys = top + 1;
     while (keys > 1 && plan.bytes == 0) {

@@ -83,7 +83,7 @@ void row_parts_keep_spare(struct row *row)
 static uint64_t recall_bytes(const struct row *row, const struct row_table *part)
 {
     unsigned char description[ROW_DESCRIPTION_MAX];
-    size_t length = row->kind->describe(part, description);
+    size_t length = row->kind->describe(part, description, NULL);
     return row->kind->described_bytes(description, length);
 }
 

@@ -95,17 +95,14 @@ size_t row_describe_table(const struct row *row, const struct row_table *table,
                           unsigned char bytes[ROW_TABLE_BYTES_MAX])
 {
     return row_state_describe(row, table, 0, bytes,
-                              row->kind->describe(table, bytes + ROW_STATE_BYTES));
+                              row->kind->describe(table, bytes + ROW_STATE_BYTES, NULL));
 }
 
 size_t row_describe_next(const struct row *row, const struct row_table *table,
                          unsigned char bytes[ROW_TABLE_BYTES_MAX])
 {
     unsigned doubles = 0;
-    if (row->kind->describe_next == NULL) {
-        return row_describe_table(row, table, bytes);
-    }
-    size_t length = row->kind->describe_next(table, bytes + ROW_STATE_BYTES, &doubles);
+    size_t length = row->kind->describe(table, bytes + ROW_STATE_BYTES, &doubles);
     return row_state_describe(row, table, doubles, bytes, length);
 }
 

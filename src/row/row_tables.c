@@ -68,7 +68,7 @@ struct row_table *row_find_part(const struct row *row, uint64_t id)
     }
     const struct row_table *first = row->tables[0];
     uint64_t key = row->kind->part_key(first, id);
-    double share = (double)key / ((double)row->kind->part_top(first) + 1);
+    double share = (double)key / ((double)first->key_last + 1);
     size_t at = (size_t)(share * (double)row->count);
     at = at < row->count ? at : row->count - 1;
     while (key < row->bases[at]) {

@@ -45,8 +45,8 @@ struct table_kind {
     /* ---- a table ---- */
 
     /*
-     * Fills capacity, window_last, is_apart and apart_first (UINT64_MAX) of a new zeroed struct.
-     * NULL: memory is refused.
+     * Fills capacity, window_last, key_last (of a part), is_apart and apart_first (UINT64_MAX) of a
+     * new zeroed struct. NULL: memory is refused.
      */
     struct row_table *(*create)(struct engine *engine, const struct row_want *want);
     /* Frees all but its region, if it has one; nobody can reach it, others may use other tables. */
@@ -65,8 +65,6 @@ struct table_kind {
 
     /* Returns the key of an id: alike in all parts of a row. Any thread inside. */
     uint64_t (*part_key)(const struct row_table *table, uint64_t id);
-    /* Returns the largest key; one more is a power of two. */
-    uint64_t (*part_top)(const struct row_table *table);
     /* Returns the records at which a part of these keys and bytes is to grow. */
     uint64_t (*part_fill)(const struct row_table *table, uint64_t base, uint64_t last,
                           uint64_t bytes);
@@ -119,14 +117,10 @@ struct table_kind {
                        char error[ENGINE_ERROR_MAX]);
     /*
      * Writes what `create` needs to make the table again, at most ROW_DESCRIPTION_MAX
-     * (row/row_log.h).
+     * (row/row_log.h). doubles not NULL: as the file of the merge under way will have it; where its
+     * capacity and fill are 2^n times as large *doubles, which is 0, becomes n.
      */
-    size_t (*describe)(const struct row_table *table, unsigned char *bytes);
-    /*
-     * The same of a table as the file of the merge under way will have it: its capacity and fill
-     * are 2^*doubles times as large. NULL: a file is never larger than the one before.
-     */
-    size_t (*describe_next)(const struct row_table *table, unsigned char *bytes, unsigned *doubles);
+    size_t (*describe)(const struct row_table *table, unsigned char *bytes, unsigned *doubles);
     /* Returns the bytes of region that a description needs. 0: it is no description. */
     uint64_t (*described_bytes)(const void *description, size_t bytes);
     /*
@@ -172,10 +166,11 @@ struct table_kind {
 
     /* ---- dumps (row/row_cold.h) ---- */
 
-    /* The image of its dump begins: from here on its changes go into a new, empty overlay, too. */
+    /*
+     * The image of its dump begins: from here on its changes go into a new, empty overlay, too, in
+     * place of the one of a dump that came to nothing. cold NULL: that one goes, and none comes.
+     */
     void (*tap)(struct row_table *table, struct engine_cold *cold, unsigned overruns);
-    /* The dump came to nothing: the overlay goes. */
-    void (*untap)(struct row_table *table);
     /* It leaves memory: `file`, the table's own from now on, has its image since the tap. */
     void (*dumped)(struct row_table *table, struct table_file *file);
     /*

@@ -275,7 +275,7 @@ static bool parse_history(struct parser *parser)
         return false;
     }
     if (parser->space || manifest->history_count == MANIFEST_HISTORY_MAX) {
-        return wrong(parser, "a `history` behind a space, or one too many");
+        return wrong(parser, "a `history` after a space, or one too many");
     }
     return (epoch <= manifest->epoch && manifest_add_reign(manifest, epoch, lsn)) ||
            wrong(parser, "epochs and LSNs of `history` should rise, up to the epoch of line 2");

@@ -165,10 +165,6 @@ bool table_file_entry_page(const struct table_file *file, unsigned section, uint
  * gets the section's value_bytes. */
 bool table_file_search_page(const struct table_file *file, unsigned section, uint64_t number,
                             const void *page, uint64_t id, uint8_t sub, void *value);
-/* The three together: DONE or ABSENT, at most one pread. `page`: room for one. */
-enum table_file_result table_file_find_entry(const struct table_file *file, unsigned section,
-                                             uint64_t id, uint8_t sub, void *value, void *page,
-                                             char error[TABLE_FILE_ERROR_MAX]);
 
 /* ---- offline ---- */
 

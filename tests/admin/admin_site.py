@@ -55,6 +55,13 @@ def follower_of(here, text=None):
     return Site((text or CONFIG) + line, data=True)
 
 
+def led_by_word():
+    """A daemon that leads in epoch 5, once its agent says so, which nobody has yet; its name is three."""
+    here = Site(CONFIG + "replication: {name: three, follow: agent, ack: replica}\n", data=True)
+    assert here.command("promote 1 5 force") == "OK 5 0\r\n"
+    return here
+
+
 class Options:
     connect = None
 
@@ -145,6 +152,19 @@ class Site:
                 assert piece, data
                 data += piece
         return data[:-4].decode("latin-1")
+
+    def command(self, line):
+        """The answer to a line after which the daemon closes."""
+        with socket.create_connection(self.daemon.address, ANSWER_S) as client:
+            client.sendall(line.encode() + b"\r\n")
+            with client.makefile("rb") as answer:
+                return answer.read().decode()
+
+    def agent_says(self, ms, waits):
+        """That it leads for so long, and for whom its answers wait."""
+        until = int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000) + ms
+        answer = self.command("lead 1 5 %d %s" % (until, waits))
+        assert answer.startswith("OK "), answer
 
     def incr(self, space, ids, slot="like"):
         return self.say(*("incr %s:%d.%s 1" % (space, number, slot) for number in ids))

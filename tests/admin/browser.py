@@ -4,6 +4,7 @@
 Nothing overlaps, nothing is wider than the window, the console says nothing. With --shots DIRECTORY the
 pictures are left there. Exit 77: chromium is missing. $ROLLCALLD names the daemon.
 """
+import html
 import json
 import os
 import re
@@ -15,11 +16,13 @@ import time
 
 import admin_site as site
 
-SIZES = (1280, 390)
+SIZES = {1280: 2400, 390: 4800}  # width, and a height that shows all
 SCHEMES = {"light": 1, "dark": 0}
 TIME_S = 120
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr",
          "--virtual-time-budget=3000"]
+# A window is never narrower than 500 pixels; a frame is as wide as one wants.
+FRAME = '<!DOCTYPE html><title>none</title><iframe srcdoc="%s" width=%d height=2400 style="border:0"></iframe>'
 # Puts into the title which elements with words of their own lie on each other, or stick out.
 LOOK = """<script>addEventListener('load',()=>{
 const found=[],wide=document.documentElement.clientWidth;
@@ -35,13 +38,13 @@ const r=[...e.getClientRects()],s=[...f.getClientRects()];
 if(r.some(p=>s.some(q=>p.right-1>q.left&&q.right-1>p.left&&p.bottom-1>q.top&&q.bottom-1>p.top)))
 found.push('overlap: '+e.outerHTML.slice(0,80)+' | '+f.outerHTML.slice(0,80))}}
 const pale=getComputedStyle(document.body);
-document.title='LOOK'+JSON.stringify({found,boxes:boxes.length,back:pale.backgroundColor})});</script>"""
+parent.document.title='LOOK'+JSON.stringify({found,wide,boxes:boxes.length,back:pale.backgroundColor})});</script>"""
 
 
 def browse(width, scheme, *arguments):
     with tempfile.TemporaryDirectory() as profile:
         done = subprocess.run(
-            ["chromium", *FLAGS, "--user-data-dir=" + profile, "--window-size=%d,2400" % width,
+            ["chromium", *FLAGS, "--user-data-dir=" + profile, "--window-size=%d,%d" % (width, SIZES.get(width, 2400)),
              "--blink-settings=preferredColorScheme=%d" % SCHEMES[scheme], *arguments],
             check=False, timeout=TIME_S, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return done.stdout.decode(), done.stderr.decode("utf-8", "replace")
@@ -50,9 +53,9 @@ def browse(width, scheme, *arguments):
 def look(page, width, scheme):
     """What the browser says of a page's text."""
     with tempfile.NamedTemporaryFile("w", suffix=".html", encoding="utf-8") as file:
-        file.write(page.replace("</body>", LOOK + "</body>"))
+        file.write(FRAME % (html.escape(page.replace("</body>", LOOK + "</body>")), width))
         file.flush()
-        dom, said = browse(width, scheme, "--dump-dom", "file://" + file.name)
+        dom, said = browse(2 * width, scheme, "--dump-dom", "file://" + file.name)
     match = re.search(r"<title>LOOK(.*?)</title>", dom, re.S)
     assert match, dom[:500] + said[-500:]
     return json.loads(match.group(1).replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&"))
@@ -65,7 +68,7 @@ def check(here, name, shots):
     for width in SIZES:
         for scheme in SCHEMES:
             seen = look(page, width, scheme)
-            assert seen["found"] == [] and seen["boxes"] > 20, (width, scheme, seen)
+            assert seen["found"] == [] and seen["boxes"] > 20 and seen["wide"] == width, (width, scheme, seen)
             backs.add(seen["back"])
             path = os.path.join(shots, "%s-%d-%s.png" % (name, width, scheme))
             _, said = browse(width, scheme, "--screenshot=" + path, "http://127.0.0.1:%d/" % here.port)
@@ -80,7 +83,7 @@ def main():
         return site.SKIPPED
     kept = sys.argv[2] if sys.argv[1:2] == ["--shots"] else None
     shots = kept or tempfile.mkdtemp()
-    here = site.Site(site.CONFIG + "replication: {name: one}\n", data=True)
+    here = site.Site("slow-request: 1ms\n" + site.CONFIG + "replication: {name: one}\n", data=True)
     there = site.follower_of(here)
     here.metrics()  # the first sample is taken: what comes then is news
     for first in range(1, 30000, 2000):

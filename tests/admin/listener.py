@@ -113,12 +113,42 @@ def follow(here):
     assert (here.ask("/leader")[0], here.ask("/follower")[0]) == (200, 503)
     told = json.loads(there.text("/status.json"))["replication"]
     assert (told["role"], told["state"], told["trouble"]) == ("follower", "streaming", ""), told
-    for each, words in ((here, r"<p class=s>leader, .*<b>one</b> <span class=s>this node</span> leads<ul class=k><li>"
+    for each, words in ((here, r"<p class=s>leader, .*<b>one</b> <span class=s>this node</span> leads, epoch \d+<ul class=k><li>"
                                r"<b>two</b> <span class=s>127\.0\.0\.1:\d+</span> streaming, "),
                         (there, r"<p class=s>follower, .*<li><b>127\.0\.0\.1:%d</b> .*<b>two</b> <span class=s>this node"
                                 r"</span> streaming, .*; reads are answered" % here.daemon.address[1])):
         assert re.search(words, each.text("/"), re.S), (words, each.text("/"))
     return there
+
+
+def test_led_by_word():
+    """What an agent has said, and what follows from it, is told in all three ways."""
+    here = site.led_by_word()
+
+    def told():
+        found = here.metrics()
+        replication = json.loads(here.text("/status.json"))["replication"]
+        assert found["rollcall_replication_epoch"] == found["rollcall_replication_reign"] == 5, found
+        assert found["rollcall_replication_lease_seconds"] <= replication["lease_us"] / 1e6 + 2
+        return found["rollcall_replication_lease_seconds"], replication["waits_for"], attention(here), here.text("/")
+
+    left, waits_for, sentences, page = told()
+    assert (left, waits_for, here.ask("/leader")[0]) == (0, "unnamed", 503)
+    assert any("The word of this leader's agent has ended" in each for each in sentences), sentences
+    for words in ("<b>three</b> <span class=s>this node</span> leads, epoch 5", "<b>Its agent's word has ended, and "
+                  "changes are refused</b>", "<b>none is named yet: they are refused</b>"):
+        assert words in page, (words, page)
+    for waits, name, wrong, words in (
+            ("*", "unnamed", "the agent has named none yet", "none is named yet"),
+            ("two,four", "two,four", "Answers wait for two,four, which is away", "wait for <b>two,four</b>: <b>away"),
+            ("-", "none", None, "wait for no follower: its agent says")):
+        here.agent_says(500000, waits)
+        left, waits_for, sentences, page = told()
+        assert 0 < left <= 500 and waits_for == name and here.ask("/leader")[0] == 200, (left, waits_for)
+        assert re.search("It leads by its agent's word, which holds for another 4[0-9][0-9] s\\.", page), page
+        assert words in page, (words, page)
+        assert [wrong in each for each in sentences] == [True] if wrong else sentences == [], sentences
+    return here
 
 
 def test_left(here, there):
@@ -135,7 +165,7 @@ def test_left(here, there):
     assert re.search(r"this node</span> connecting, level <b>.*</b> ago", there.text("/")), there.text("/")
 
 
-def test_names(here, there):
+def test_names(here, there, led):
     """With all that a daemon can have, README's table and the answers name the same."""
     ids = range(1, 40000)
     for first in range(0, len(ids), 2000):
@@ -145,7 +175,7 @@ def test_names(here, there):
     while here.metrics()['rollcall_tables{space="feed",state="on_disk"}'] == 0:
         assert time.monotonic() < until, here.daemon.output()
     here.say("get feed:1")
-    told = here.text("/metrics") + there.text("/metrics")
+    told = here.text("/metrics") + there.text("/metrics") + led.text("/metrics")
     names = set(re.findall(r"^# TYPE (\S+)", told, re.M))
     helped = set(re.findall(r"^# HELP (\S+) \S", told, re.M))
     with open(README, encoding="utf-8") as file:
@@ -251,7 +281,7 @@ def test_attention():
     for client in clients:
         client.close()
     for words in ("full refused ", "full is full: new ids are refused.", "no table free. Raise its `tables`, or set `data`",
-                  "feed refused 1 operations in the last ten minutes: not a number",
+                  "feed refused 1 operation in the last ten minutes: not a number",
                   "of at most 10 connections are open"):
         assert any(words in sentence for sentence in told), (words, told)
     page = here.text("/")
@@ -396,7 +426,9 @@ def main():
     here.end()
     here = Site(site.CONFIG + "replication: {name: one}\n", data=True)
     there = follow(here)
-    test_names(here, there)
+    led = test_led_by_word()
+    test_names(here, there, led)
+    led.end()
     test_left(here, there)
     there.end()
     return 0

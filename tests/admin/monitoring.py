@@ -49,6 +49,7 @@ BAD = {
     "RollcallDiskErrors": {"rollcall_disk_damaged_pages_total{": "0+1xN"},
     "RollcallDiskReadsRefused": {"rollcall_disk_read_busy_total{": "0+1xN"},
     "RollcallNoReplica": {"rollcall_replication_in_sync{": "0xN"},
+    "RollcallFenced": {"rollcall_replication_lease_seconds{": "0xN"},
     "RollcallFollowerGone": {"rollcall_replication_followers{": "2x30 1x45"},
     "RollcallFollowerBehind": {'rollcall_replication_follower_lag_seconds{follower="two"': "60xN"},
     "RollcallBehind": {"rollcall_replication_lag_seconds{": "60xN"},
@@ -74,7 +75,7 @@ GOOD = {
     "rollcall_checkpoint_failures_total{": "2xN", "rollcall_dump_failures_total{": "2xN",
     "rollcall_disk_read_errors_total{": "0xN", "rollcall_disk_damaged_pages_total{": "1xN",
     "rollcall_disk_read_busy_total{": "7xN", "rollcall_replication_waits{": "1xN", "rollcall_replication_in_sync{": "1xN",
-    "rollcall_replication_followers{": "1x30 2x45", "rollcall_replication_lag_seconds{": "2xN",
+    "rollcall_replication_lease_seconds{": "3xN", "rollcall_replication_followers{": "1x30 2x45", "rollcall_replication_lag_seconds{": "2xN",
     'rollcall_replication_follower_lag_seconds{follower="two"': "2xN",
     'rollcall_replication_state{state="diverged"': "0xN",
 }

@@ -100,7 +100,7 @@ class Anything(Numbers):
             return super().value() + b" " * rng.randrange(1, 4)
         most = 30 if kind < 0.95 else 3000 if kind < 0.995 else 60000
         piece = bytes(rng.choices(LETTERS, k=rng.randrange(30))) + b"x"
-        # not empty, no white space first: memcached looks for a number behind such a value's end
+        # not empty, no white space first: memcached looks for a number after such a value's end
         return (piece * (most // 15))[: rng.randrange(1, most)].lstrip() or b"x"
 
     def stored(self):

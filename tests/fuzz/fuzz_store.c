@@ -21,6 +21,7 @@
 #include "tests/fuzz/frozen_clock.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/memory_file.h"
+#include "tests/support/find_entry.h"
 
 #define DIRECTORY     MEMORY_FILE_DIRECTORY
 #define TABLE_NAME    "feed-7-0-1" MANIFEST_TABLE_SUFFIX
@@ -225,7 +226,7 @@ static bool read_entries(const struct table_file *table, char error[TABLE_FILE_E
     bool sound = true;
 
     for (unsigned i = 0; i < info->sections; i++) {
-        enum table_file_result found = table_file_find_entry(table, i, 1000, 9, value, page, error);
+        enum table_file_result found = find_entry(table, i, 1000, 9, value, page, error);
 
         CHECK(found == TABLE_FILE_DONE || found == TABLE_FILE_ABSENT ||
               found == TABLE_FILE_DAMAGED);

@@ -123,7 +123,7 @@ static char *put_name(char *out, const char *name)
     return put_bulk(out, name, strlen(name));
 }
 
-/* Arguments behind the command. */
+/* Arguments after the command. */
 static size_t arguments_of(const struct bench_workload *workload)
 {
     size_t slots = workload->options->slot_count;

@@ -12,7 +12,6 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +22,7 @@
 #include "row/row_data.h"
 #include "tests/support/counters.h"
 #include "tests/support/dumps.h"
+#include "tests/support/give_way.h"
 
 #define SLOTS       3u
 #define FIRST_ID    5000u
@@ -93,7 +93,7 @@ static void wait_a_little(struct worker *w)
             dumps_round(d, NULL, NULL, false);
         }
     }
-    sched_yield();
+    give_way();
 }
 
 static void run(struct worker *w, struct counters_call *call)
@@ -426,7 +426,7 @@ static void serve(struct world *world, struct barrier_member *member)
     if (row_images_wanted(world->dumps.engine->row)) {
         dumps_round(&world->dumps, world->barrier, member, false);
     }
-    sched_yield();
+    give_way();
 }
 
 static void go_on_for(struct world *world, struct barrier_member *member, uint64_t operations)
@@ -463,7 +463,7 @@ static void *keep(void *context)
     struct engine *engine = keeper->world->dumps.engine;
     while (!keeper->stop) {
         engine->functions->maintain(engine, keeper->world->barrier);
-        sched_yield();
+        give_way();
     }
     return NULL;
 }

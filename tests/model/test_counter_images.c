@@ -25,6 +25,7 @@
 #include "row/row_data.h"
 #include "tests/model/roll.h"
 #include "tests/support/checkpoints.h"
+#include "tests/support/give_way.h"
 #include "tests/support/random.h"
 
 #define WORKERS     3u
@@ -141,7 +142,7 @@ static void go_on_for(struct shared *s, uint64_t operations)
 {
     uint64_t until = s->done + operations;
     while (s->done < until) {
-        sched_yield();
+        give_way();
     }
 }
 

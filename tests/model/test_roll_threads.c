@@ -18,13 +18,13 @@
 #include <cmocka.h>
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "tests/model/roll.h"
+#include "tests/support/give_way.h"
 #include "tests/support/random.h"
 
 #define TABLES       5u /* one of them the spare */
@@ -441,7 +441,7 @@ static void *work(void *context)
         check_answers(w);
         atomic_store(&s->next[w->number], w->next);
         if (!may_make(w)) {
-            sched_yield(); /* the others are behind */
+            give_way(); /* the others are behind */
         }
     }
     return NULL;

@@ -72,10 +72,10 @@ def test_status(both):
     both.here.say("set feed:1 0 0 1\r\nx")
     out, _ = run("status", "-s", both.page)
     until = time.monotonic() + site.ANSWER_S
-    while "refused 1 operations" not in out:
+    while "refused 1 operation" not in out:
         assert time.monotonic() < until, out
         out, _ = run("status", "-s", both.page)
-    assert re.search(r"^Needs attention\n(  \d\. .*\n)*  \d\. feed refused 1 operations", out, re.M), out
+    assert re.search(r"^Needs attention\n(  \d\. .*\n)*  \d\. feed refused 1 operation", out, re.M), out
 
 
 def test_tables(both):
@@ -96,6 +96,7 @@ def test_hot(both):
         assert re.search(r"^id +\d+ % +feed:77$", out, re.M), out
         assert re.search(r"^member +\d+ % +liked:\*:bob$", out, re.M), out
         hot = told("hot", "-s", server)
+        assert hot["schema_version"] == 1
         assert hot["ids"][0]["key"] == "feed:77" and hot["ids"][0]["share"] > 0.05
 
 
@@ -308,10 +309,12 @@ def test_plan(both):
         _, err = run("plan", *wrong, status=USAGE)
         assert err.startswith("rollcall: ") and len(err) > 20, err
     # as a running daemon has it
+    both.here.incr("full", range(1, 9), "read")
     until = time.monotonic() + site.ANSWER_S
     while told("status", "-s", both.direct)["spaces"][0]["added_each_s"] is None:
         assert time.monotonic() < until
-    out, _ = run("plan", "--from", both.direct, "--days", "10")
+    out, err = run("plan", "--from", both.direct, "--days", "10")
+    assert "rollcall: full is not in the plan" in err and "feed is not" not in err and "other is" not in err, err
     check_config(both.here, out)
     assert "slots: {repost: 4, like: 20}" in out, out
 
@@ -324,13 +327,25 @@ def test_nodes(both):
     while there.metrics()['rollcall_replication_state{state="streaming"}'] == 0:
         assert time.monotonic() < until, there.daemon.output()
     for server in Both(here).direct, Both(here).page:
-        assert run("status", "-s", server)[0].splitlines()[1] == "leads; 1 follower"
+        assert re.fullmatch(r"leads, epoch \d+; 1 follower", run("status", "-s", server)[0].splitlines()[1])
     for server in Both(there).direct, Both(there).page:
         out, _ = run("status", "-s", server)
         assert re.fullmatch(r"follows %s: streaming, .* behind; 0 followers" % Both(here).direct, out.splitlines()[1]), out
         nodes = told("status", "-s", server)["replication"]
         assert (nodes["role"], nodes["state"], nodes["trouble"], nodes["readable"]) == ("follower", "streaming", "", True)
     assert not run("status", "-s", both.direct)[0].splitlines()[1]
+    led = site.led_by_word()
+    for ms, waits, words in ((0, "", "; fenced: no changes; waits for unnamed, not in sync"),
+                             (500000, "-", "; its agent's word: 4.. s"),
+                             (500000, "two,four", "; its agent's word: 4.. s; waits for two,four, not in sync")):
+        if ms:
+            led.agent_says(ms, waits)
+        for server in Both(led).direct, Both(led).page:
+            until = time.monotonic() + site.ANSWER_S
+            while not re.fullmatch("leads, epoch 5; 0 followers" + words, run("status", "-s", server)[0].splitlines()[1]):
+                assert time.monotonic() < until, (words, run("status", "-s", server))
+            assert told("status", "-s", server)["replication"].get("waits_for") == (waits or "unnamed").replace("-", "none")
+    led.end()
     there.end()
     here.end()
 

@@ -20,7 +20,7 @@ import signal
 import sys
 
 import judge
-from victim import Failure, Folder, Victim, protocol, seed_of_run
+from victim import Failure, Victim, passes, protocol, seed_of_run
 
 ROUNDS = 8  # of each seed
 SEEDS = 2
@@ -218,16 +218,8 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
     first = seed_of_run(options.seed)
     for seed in range(first, first + options.seeds):
-        print("seed %d" % seed)
-        folder = Folder(options.directory)
-        try:
-            problem = Test(folder, seed).run(options.rounds)
-            if problem:
-                folder.keep()
-                print("FAIL seed %d: %s\nkept: %s" % (seed, problem, folder.path))
-                return 1
-        finally:
-            folder.remove()
+        if not passes(seed, options.directory, lambda folder: Test(folder, seed).run(options.rounds)):
+            return 1
     print("0 lost")
     return 0
 

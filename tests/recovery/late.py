@@ -29,7 +29,7 @@ import time
 
 import judge
 from cold import Tables
-from victim import Failure, Folder, Victim, protocol, seed_of_run
+from victim import Failure, Victim, passes, protocol, seed_of_run
 
 STEP = 8
 DUMPED = 4
@@ -239,16 +239,8 @@ def main():
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
     seed = seed_of_run(options.seed)
-    print("seed %d" % seed)
-    folder = Folder(options.directory)
-    try:
-        problem = Test(folder, seed, options.table_size).run()
-        if problem:
-            folder.keep()
-            print("FAIL seed %d: %s\nkept: %s" % (seed, problem, folder.path))
-            return 1
-    finally:
-        folder.remove()
+    if not passes(seed, options.directory, lambda folder: Test(folder, seed, options.table_size).run()):
+        return 1
     print("0 lost")
     return 0
 

@@ -17,7 +17,7 @@ import sys
 import time
 
 import judge
-from victim import Failure, Folder, Victim, protocol
+from victim import Failure, Folder, Victim, protocol, run_cases
 
 VALUES = {"memory": "64MiB", "oldest": "refuse", "table_size": "64KiB", "tables": 4, "dicts": "64KiB",
           "sync": "everysec", "segment": "1MiB", "buffer": "1MiB", "every": "1s", "journal": "4MiB"}
@@ -368,11 +368,7 @@ def run(case):
 
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # mounts and daemons go in `finally`
-    wanted = sys.argv[1:]
-    cases = [case for case in CASES if not wanted or case.__name__ in wanted]
-    failed = [case for case in cases if not run(case)]
-    print("%d cases, %d failed" % (len(cases), len(failed)))
-    return 1 if failed or not cases else 0
+    return run_cases(CASES, run)
 
 
 if __name__ == "__main__":

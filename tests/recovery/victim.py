@@ -110,6 +110,29 @@ class Folder:
             shutil.rmtree(self.path, ignore_errors=True)
 
 
+def passes(seed, directory, run):
+    """Whether run(folder) names no problem; the folder of one that does is kept."""
+    print("seed %d" % seed)
+    folder = Folder(directory)
+    try:
+        problem = run(folder)
+        if problem:
+            folder.keep()
+            print("FAIL seed %d: %s\nkept: %s" % (seed, problem, folder.path))
+        return not problem
+    finally:
+        folder.remove()
+
+
+def run_cases(cases, run):
+    """Runs the cases, or those that the arguments name. Returns the exit status."""
+    wanted = sys.argv[1:]
+    cases = [case for case in cases if not wanted or case.__name__ in wanted]
+    failed = [case for case in cases if not run(case)]
+    print("%d cases, %d failed" % (len(cases), len(failed)))
+    return 1 if failed or not cases else 0
+
+
 class Victim(protocol.Daemon):
     """A daemon that may be killed before it listens: nobody waits for it here."""
 

@@ -29,7 +29,7 @@ import sys
 import time
 
 import judge
-from victim import Failure, Folder, Victim, protocol
+from victim import Failure, Folder, Victim, protocol, run_cases
 
 VALUES = {"memory": "512MiB", "oldest": "dump", "table_size": "64KiB", "tables": 4,
           "dicts": "64KiB", "sync": "always", "segment": "1MiB", "buffer": "1MiB", "every": "1s",
@@ -435,11 +435,7 @@ def run(case):
 
 
 def main():
-    wanted = sys.argv[1:]
-    cases = [case for case in CASES if not wanted or case.__name__ in wanted]
-    failed = [case for case in cases if not run(case)]
-    print("%d cases, %d failed" % (len(cases), len(failed)))
-    return 1 if failed or not cases else 0
+    return run_cases(CASES, run)
 
 
 if __name__ == "__main__":

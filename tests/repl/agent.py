@@ -12,6 +12,7 @@ import shutil
 import ssl
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -41,19 +42,19 @@ def leads(node, waits_for="none"):
 class Group:
     """Two daemons, whose agents take more words than those of agents.py."""
 
-    def __init__(self, directory, member):
-        self.member, self.nodes, self.agents = member, [], []
+    def __init__(self, directory, member, *more):
+        self.directory, self.member, self.nodes, self.agents = directory, member, [], []
         for name in ("node-0", "node-1"):
             node = pair.Node(directory, name)
             node.configure(agent=True)
             node.start()
             self.nodes.append(node)
-            self.agents.append(agents.Agent(node, member))
+            self.agents.append(agents.Agent(node, member, *more))
 
     def end(self):
         for node, agent in zip(self.nodes, self.agents):
             agent.kill()
-            agent.to_etcd.ended = agent.to_node.ended = True
+            agent.end_links()
             if node.process.poll() is None:
                 node.kill()
             node.folder.remove()
@@ -90,6 +91,45 @@ def words(group):
     leads(group.nodes[0], "node-1")
     shows(one, "sync follower\n")
     expect(one.run("status"), DONE, "its sync follower may take over", "sync follower\n")
+
+
+def alive(member):
+    """The lease of who leads; None: nobody does."""
+    found = etcd.call(member, "/v3/kv/range", {"key": etcd.text_of("/rollcall/rollcall/alive")})[1]
+    return found["kvs"][0]["lease"] if "kvs" in found else None
+
+
+def adopt(group):
+    """An agent that is killed, or ended, and started again goes on with the lease: nothing happens to the shard."""
+    agent, lease = group.agents[0], alive(group.member)
+    for end in (agent.kill, agent.stop):
+        end()
+        agent.start()
+        goes_on(group, "its agent is started again", agents.TTL_S)
+        if alive(group.member) != lease:
+            raise Failure("the lease is another one:\n" + agent.output())
+
+
+def namesake(group):
+    """Another node with the leader's name takes no part, says why once, and the shard does not notice."""
+    other = pair.Node(group.directory, "node-0")
+    agent = agents.Agent(other, group.member)
+    other.configure(agent=True)
+    other.start()
+    agent.start()
+    try:
+        said = "there is a node node-0 already, at 127.0.0.1:%d, not 127.0.0.1:%d" % (
+            group.agents[0].to_node.port, agent.to_node.port)
+        pair.wait_for(lambda: "no word of a second node-0:\n" + agent.output(), lambda: said in agent.output())
+        goes_on(group, "another node has its name", agents.TTL_S)
+        if agent.output().count("warning") != 1 or other.stats()["leader"] != "none":
+            raise Failure("the second node-0 takes part:\n" + agent.output())
+        shows(group.agents[0], "127.0.0.1:%d" % group.agents[0].to_node.port)
+    finally:
+        agent.kill()
+        agent.end_links()
+        other.kill()
+        other.folder.remove()
 
 
 def force(group):
@@ -195,6 +235,39 @@ def secure(directory):
         folder.remove()
 
 
+def users(directory, member, ttl_s):
+    """Users of etcd change, and it is started again: the leader's agent logs in again, the reign goes on."""
+    folder = pair.Folder(directory)
+    login = os.path.join(folder.path, "login")
+    with open(login, "w", encoding="ascii") as file:
+        file.write("%s:%s\n" % (etcd.USER, etcd.PASSWORD))
+    member.start()
+    etcd.require_login(member)
+    group = Group(directory, member, "--etcd-auth", login, "--ttl", "%ds" % ttl_s)
+    try:
+        expect(group.agents[0].run("--init"), DONE, "is to lead")
+        for agent in group.agents:
+            agent.start()
+        leads(group.nodes[0], "node-1")
+        member.change_users()
+        goes_on(group, "users change", ttl_s)
+        member.kill()
+        member.start()
+        goes_on(group, "etcd is started again", ttl_s)
+    finally:
+        group.end()
+        folder.remove()
+
+
+def goes_on(group, what, ttl_s):
+    """After more than a lease node-0 still leads, in its epoch. (A busy machine may have fenced it for a moment.)"""
+    time.sleep(ttl_s + 1)
+    pair.wait_for(lambda: "%s, and no change is taken:\n%s" % (what, group.agents[0].output()), lambda: (
+        group.nodes[0].ask(b"set feed:1001.like 0 0 1\r\n1") == b"STORED\r\n"))
+    if group.nodes[0].stats()["epoch"] != "1":
+        raise Failure("%s, and another reign begins:\n%s" % (what, group.agents[0].output()))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--directory")
@@ -203,7 +276,7 @@ def main():
     member.start()
     group = Group(options.directory, member)
     try:
-        for part in (words, force, hook, endpoints):
+        for part in (words, adopt, namesake, force, hook, endpoints):
             part(group)
             print("%s: passed" % part.__name__, flush=True)
     finally:
@@ -212,7 +285,14 @@ def main():
         print("secure: skipped: openssl is not installed")
         return
     secure(options.directory)
-    print("secure: passed")
+    print("secure: passed", flush=True)
+    users(options.directory, etcd.Fake(), agents.TTL_S)
+    print("users: passed", flush=True)
+    if not etcd.installed():
+        print("users of the real etcd: skipped: etcd is not installed (Debian: etcd-server)")
+        return
+    users(options.directory, etcd.Real(signed=True), 3 * agents.TTL_S)  # a login costs it 0.1 s of a core
+    print("users of the real etcd: passed")
 
 
 if __name__ == "__main__":

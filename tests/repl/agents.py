@@ -40,7 +40,7 @@ class Link(pair.Relay):
         self.ways = set()
         super().__init__(node)
 
-    def holds(self, way):
+    def holds(self, way, near):
         return way in self.ways
 
 
@@ -57,10 +57,15 @@ class Etcd:
 class Agent:
     """A node's agent, with a link to etcd and one for those that follow its node."""
 
-    def __init__(self, node, member, *more, urls=None):
+    def __init__(self, node, member, *more):
         self.node, self.process, self.more = node, None, more
         self.to_etcd, self.to_node = Link(Etcd(member)), Link(node)
-        self.urls = urls or "http://127.0.0.1:%d" % self.to_etcd.port
+        self.to_members = [self.to_etcd]
+        self.urls = "http://127.0.0.1:%d" % self.to_etcd.port
+
+    def end_links(self):
+        for link in self.to_members + [self.to_node]:
+            link.ended = True
 
     def command(self, *words):
         return [os.path.join(os.environ["ROLLCALL_BUILD"], "rollcall"), "agent", "-s",
@@ -73,12 +78,16 @@ class Agent:
 
     def start(self):
         with open(self.log_path(), "ab") as log:
-            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log)
+            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, env=self.node.environment)
 
     def kill(self):
         if self.process and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
 
     def output(self):
         with open(self.log_path(), encoding="utf-8", errors="replace") as file:
@@ -121,8 +130,10 @@ class Writer(pair.Writer):
 class Reader(threading.Thread):
     """Asks each node that should live; how long none has answered."""
 
-    def __init__(self, world):
+    def __init__(self, world, pace_s=0.02):
+        """world: .nodes, .down, .restarts."""
         super().__init__(daemon=True)
+        self.pace_s = pace_s
         self.world, self.ended, self.answers, self.worst = world, False, 0, 0.0
         self.since = time.monotonic()
         self.start()
@@ -142,7 +153,7 @@ class Reader(threading.Thread):
                 self.answers += bool(lives)
                 self.since = time.monotonic()
             self.worst = max(self.worst, time.monotonic() - self.since)
-            time.sleep(0.02)
+            time.sleep(self.pace_s)
 
 
 class World:
@@ -383,8 +394,7 @@ class World:
             self.reader.ended = True
         for agent in self.agents:
             agent.kill()
-            for link in (agent.to_etcd, agent.to_node):
-                link.ended = True
+            agent.end_links()
         for node in self.nodes:
             if node.process is not None and node.process.poll() is None:
                 node.kill()

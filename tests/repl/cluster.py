@@ -2,12 +2,12 @@
 """A whole fleet on this machine: three etcd, two shards of a leader, its sync follower and a follower
 for reads (L1), an agent beside each, HAProxy with the role check, and twemproxy in front.
 
-    tests/repl/cluster.py [--directory DIR] [--seed N] [--serve | --faults ROUNDS]
+    tests/repl/cluster.py [--directory DIR] [--seed N] [--serve | --layers | --faults ROUNDS]
 
 Without either it is a test: writes and reads go through, also after a leader was killed. --serve: it
-says how to talk to it, and stops all of it on Ctrl-C (tools/cluster). --faults: each round kills or
-stops one of the processes, or most of etcd, under load; in the end nothing that was acknowledged is
-lost, nothing is counted twice, and the nodes of a shard hold the same.
+says how to talk to it, and stops all of it on Ctrl-C (tools/cluster). --faults: in each round something
+fails under load (faults.py); in the end nothing that was acknowledged is lost, nothing is counted
+twice, and the nodes of a shard hold the same. --layers: layers.py.
 """
 import argparse
 import os
@@ -25,10 +25,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import agents  # noqa: E402
 import etcd  # noqa: E402
+import machine  # noqa: E402
 import pair  # noqa: E402
 from victim import Failure, seed_of_run  # noqa: E402
 
-MEMBERS, SHARDS = 3, 2
+MEMBERS, SHARDS, ROUNDS_LONG = 3, 2, 300
 WAIT_S = 60 * agents.PATIENCE
 PROBE = b"incr user:999999.unread 1"  # of no writer's ids
 PROGRAMS = {"etcd": "etcd-server", "haproxy": "haproxy", "nutcracker": "nutcracker"}
@@ -40,14 +41,18 @@ def program(name):
 
 
 class Process:
-    """A program in the foreground, with a log."""
+    """A program in the foreground, with a log, and perhaps a port."""
 
     def __init__(self, folder, name, command):
         self.folder, self.name, self.command, self.process = folder, name, command, None
+        self.port = self.link = None
 
     def start(self):
         with open(os.path.join(self.folder, self.name + ".log"), "ab") as log:
             self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def connect(self):
+        return Port(self.port).connect()
 
     def kill(self):
         if self.process and self.process.poll() is None:
@@ -55,21 +60,46 @@ class Process:
             self.process.wait()
 
 
-def members(folder):
-    """One process of etcd each, with the URLs of all."""
-    ports = [(pair.free_port(), pair.free_port()) for _ in range(MEMBERS)]
-    peers = ",".join("etcd-%d=http://127.0.0.1:%d" % (i, peer) for i, (_, peer) in enumerate(ports))
+class Port:
+    """What a link leads to."""
+
+    def __init__(self, port):
+        self.port = port
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), agents.ASK_S)
+
+
+def members(folder, faults):
+    """One process of etcd each, with the URLs of all. With faults each has a link, by which others reach it."""
+    own = [pair.free_port() for _ in range(MEMBERS)]
+    links = [agents.Link(Port(port)) if faults else None for port in own]
+    urls = ["http://127.0.0.1:%d" % (link.port if link else port) for port, link in zip(own, links)]
+    peers = ",".join("etcd-%d=%s" % (i, url) for i, url in enumerate(urls))
     found = []
-    for i, (port, peer) in enumerate(ports):
-        url, own = "http://127.0.0.1:%d" % port, "http://127.0.0.1:%d" % peer
-        name = "etcd-%d" % i
+    for i, (port, link) in enumerate(zip(own, links)):
+        name, client = "etcd-%d" % i, pair.free_port()
+        url = "http://127.0.0.1:%d" % client
         found.append(Process(folder, name, [
             program("etcd"), "--name", name, "--data-dir", os.path.join(folder, name),
-            "--listen-client-urls", url, "--advertise-client-urls", url, "--listen-peer-urls", own,
-            "--initial-advertise-peer-urls", own, "--initial-cluster", peers,
+            "--listen-client-urls", url, "--advertise-client-urls", url,
+            "--listen-peer-urls", "http://127.0.0.1:%d" % port,
+            "--initial-advertise-peer-urls", urls[i], "--initial-cluster", peers,
             "--heartbeat-interval", "50", "--election-timeout", "500", "--auto-compaction-retention", "1"]))
-        found[-1].port = port
+        found[-1].port, found[-1].link = client, link
     return found
+
+
+class Agent(agents.Agent):
+    """Of a node, with every member of etcd; with faults by a link of its own to each."""
+
+    def __init__(self, node, cluster):
+        members = cluster.members
+        self.node, self.process = node, None
+        self.more = ["--follows-only"] if node.name.endswith("l1") else []
+        self.to_members = [agents.Link(member) for member in members] if cluster.library else []
+        self.to_node = machine.Paths(node)
+        self.urls = ",".join("http://127.0.0.1:%d" % one.port for one in self.to_members or members)
 
 
 class Shard:
@@ -80,10 +110,13 @@ class Shard:
         self.writes, self.reads = pair.free_port(), pair.free_port()
         self.nodes = [pair.Node(cluster.folder, "%s-%s" % (name, part)) for part in ("a", "b", "l1")]
         self.admin = {node: pair.free_port() for node in self.nodes}
-        urls = ",".join("http://127.0.0.1:%d" % member.port for member in cluster.members)
-        self.agents = [agents.Agent(node, cluster.members[0],
-                                    *(["--follows-only"] if node.name.endswith("l1") else []), urls=urls)
-                       for node in self.nodes]
+        self.agents = [Agent(node, cluster) for node in self.nodes]
+        self.down, self.restarts = set(), False  # nodes that a fault has taken; never all of them
+        self.machines = {}
+        if cluster.library:
+            self.machines = {node: machine.Machine(cluster.library, cluster.folder, node.name) for node in self.nodes}
+        for node, around in self.machines.items():
+            node.environment = around.environment
 
     def start(self):
         for node, agent in zip(self.nodes, self.agents):
@@ -128,15 +161,33 @@ class Door:
     ask = pair.Node.ask
 
 
+class PatientDoor(Door):
+    """One that is asked again when a proxy has no answer: for a moment it may hold a node for dead."""
+
+    def ask(self, line, end=b"\r\n"):
+        said = []
+
+        def answers():
+            try:
+                said[:] = [Door.ask(self, line, end)]
+                return said[0].endswith(end)
+            except OSError:
+                return False
+        pair.wait_for(lambda: "%s: no answer but %s" % (self.name, said), answers, WAIT_S)
+        return said[0]
+
+
 class Cluster:
     def __init__(self, options):
         self.options, self.rng = options, random.Random(options.seed)
         self.folder = tempfile.mkdtemp(prefix="rollcall-cluster-", dir=options.directory)
         os.chmod(self.folder, 0o711)
-        self.members = members(self.folder)
+        self.library = machine.build(self.folder) if options.faults else None
+        self.members = members(self.folder, options.faults)
         self.shards = [Shard(self, "shard-%d" % i) for i in range(SHARDS)]
         self.writes, self.reads = Door("writes", pair.free_port()), Door("reads", pair.free_port())
         self.proxies, self.writers, self.slowest = [], [], 0.0
+        self.wait_s, self.began = WAIT_S, time.monotonic()
 
     def start(self):
         for member in self.members:
@@ -219,12 +270,14 @@ class Cluster:
         for shard in self.shards:
             for agent in shard.agents:
                 agent.kill()
-                agent.to_etcd.ended = agent.to_node.ended = True
+                agent.end_links()
             for node in shard.nodes:
                 if node.process is not None and node.process.poll() is None:
                     node.kill()
         for process in self.proxies + self.members:
             process.kill()
+            if process.link:
+                process.link.ended = True
 
     def remove(self):
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -270,65 +323,6 @@ class Cluster:
               self.writes.port)
         print("Logs and data are in %s; Ctrl-C stops and removes it all." % self.folder, flush=True)
 
-    # ---- faults ----
-
-    def processes(self):
-        """By chance one of those that may fail, with what starts it again."""
-        shard = self.rng.choice(self.shards)
-        leader = shard.leader() or shard.nodes[0]
-        at = self.rng.randrange(len(shard.nodes))
-        return self.rng.choice([
-            ("leader", [leader]), ("node", [shard.nodes[at]]), ("agent", [shard.agents[at]]),
-            ("machine", [leader, shard.agents[shard.nodes.index(leader)]]),
-            ("etcd", [self.rng.choice(self.members)]),
-            ("etcd's majority", self.rng.sample(self.members, 2)), ("all of etcd", self.members)])
-
-    def fault(self):
-        name, found = self.processes()
-        kills = self.rng.random() < 0.5
-        if self.options.verbose:
-            print("%s %s %s" % ("kill" if kills else "stop", name, [one.name if hasattr(one, "name") else
-                                                                  one.node.name for one in found]), flush=True)
-        for one in found:
-            if kills:
-                one.kill()
-            else:
-                one.process.send_signal(signal.SIGSTOP)
-        time.sleep(self.rng.uniform(0.1, 2) * agents.TTL_S)
-        for one in found:
-            if kills:
-                one.start()
-            else:
-                one.process.send_signal(signal.SIGCONT)
-
-    def run_faults(self, rounds):
-        self.writers = [agents.Writer(i, [self.writes], self.rng.random()) for i in range(2)]
-        for _ in range(rounds):
-            self.fault()
-            pair.wait_for("etcd does not answer", self.etcd_answers, WAIT_S)
-            for shard in self.shards:
-                self.await_writes(shard)
-                if self.rng.random() < 0.7:
-                    shard.await_whole()
-        self.check()
-
-    def check(self):
-        for writer in self.writers:
-            writer.finish()
-        judge = pair.Pair.__new__(pair.Pair)
-        judge.writers = self.writers
-        for shard in self.shards:
-            shard.await_whole()
-            leader = shard.leader()
-            for node in shard.nodes:
-                if node is not leader:
-                    pair.level(leader, node)
-            for space in ("feed", "user"):
-                if len({node.export(space) for node in shard.nodes}) != 1:
-                    raise Failure("exports of %s differ in %s" % (space, self.folder))
-        for door in (self.writes, self.reads):
-            judge.check_values(door)
-
 
 def main():
     parser = argparse.ArgumentParser()
@@ -336,9 +330,12 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--serve", action="store_true")
     parser.add_argument("--faults", type=int, metavar="ROUNDS")
+    parser.add_argument("--layers", action="store_true")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     options.seed = seed_of_run(options.seed)
+    if os.environ.get("ROLLCALL_TEST_LONG") and not options.serve and not options.layers:
+        options.faults = options.faults or ROUNDS_LONG
     missing = [PROGRAMS[name] for name in PROGRAMS if program(name) is None]
     if missing:
         print("SKIP: not installed: %s" % " ".join(missing))
@@ -351,10 +348,14 @@ def main():
             signal.signal(signal.SIGTERM, signal.default_int_handler)
             signal.pause()
         elif options.faults:
-            cluster.run_faults(options.faults)
+            import faults
+            silent = faults.Faults(cluster).run(options.faults)
             print("%d rounds: %d changes acknowledged, none lost, none twice; writes back after at most "
-                  "%.1f s" % (options.faults, sum(writer.count() for writer in cluster.writers),
-                              cluster.slowest))
+                  "%.1f s, reads after %.1f s" % (
+                      options.faults, sum(writer.count() for writer in cluster.writers), cluster.slowest, silent))
+        elif options.layers:
+            import layers  # it has clients that need not be here
+            print("\n".join(layers.run(cluster)))
         else:
             cluster.try_it()
             print("writes and reads went through, also without a leader and a follower")

@@ -16,12 +16,15 @@ import http.server
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from ports import free_port  # noqa: E402
 
 START_S = 30
 CALL_S = 10
@@ -31,12 +34,6 @@ USER, PASSWORD = "root", "secret"
 
 def text_of(word):
     return base64.b64encode(word.encode()).decode()
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Refused(Exception):
@@ -53,7 +50,8 @@ class Store:
     def __init__(self):
         self.lock = threading.Lock()
         self.revision, self.next_lease = 1, 7000
-        self.keys, self.leases, self.tokens = {}, {}, set()
+        self.keys, self.leases = {}, {}
+        self.tokens, self.users, self.logins = {}, 0, 0  # a token's worth: how often users had changed
         self.password = None
 
     def header(self):
@@ -80,6 +78,8 @@ class Store:
                 raise Refused(401 if token else 400, 16 if token else 3,
                               "etcdserver: invalid auth token" if token
                               else "etcdserver: user name is empty")
+            if self.password and self.tokens[token] != self.users:
+                raise Refused(400, 3, "etcdserver: revision of auth store is old")
             calls = {"/v3/lease/grant": self.grant, "/v3/lease/keepalive": self.keepalive,
                      "/v3/lease/revoke": self.revoke, "/v3/kv/range": self.range,
                      "/v3/kv/txn": self.txn}
@@ -92,8 +92,9 @@ class Store:
             raise Refused(412, 9, "etcdserver: authentication is not enabled")
         if (request.get("name"), request.get("password")) != self.password:
             raise Refused(400, 3, "etcdserver: authentication failed, invalid user ID or password")
-        token = "token.%d" % len(self.tokens)
-        self.tokens.add(token)
+        self.logins += 1
+        token = "token.%d" % self.logins
+        self.tokens[token] = self.users
         return {"header": self.header(), "token": token}
 
     def grant(self, request):
@@ -222,6 +223,10 @@ class Fake:
             self.server.server_close()
             self.server = None
 
+    def change_users(self):
+        """From here on no token is good that was had before, as with etcd's signed ones."""
+        self.store.users += 1
+
     def stop(self):
         self.passes.clear()
 
@@ -235,10 +240,25 @@ class Fake:
 class Real:
     """A member of Debian's etcd, alone, with a short election so that leases may be short."""
 
-    def __init__(self):
+    def __init__(self, signed=False):
+        """signed: its tokens hold as long as no user changes; else as long as it runs."""
         self.port, self.peer = free_port(), free_port()
         self.url = "http://127.0.0.1:%d" % self.port
         self.folder, self.process = tempfile.mkdtemp(prefix="rollcall-etcd-"), None
+        self.more = ["--auth-token", self.sign()] if signed else []
+
+    def sign(self):
+        private, public = (os.path.join(self.folder, end) for end in ("private", "public"))
+        for command in (["genrsa", "-out", private, "2048"], ["rsa", "-in", private, "-pubout", "-out", public]):
+            subprocess.run(["openssl"] + command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        return "jwt,pub-key=%s,priv-key=%s,sign-method=RS256" % (public, private)
+
+    def change_users(self):
+        status, answer = call(self, "/v3/auth/authenticate", {"name": USER, "password": PASSWORD})
+        status, answer = call(self, "/v3/auth/user/add", {"name": "u%d" % free_port(), "password": "-"},
+                              answer.get("token"))
+        if status != 200:
+            raise AssertionError("user/add: %s" % answer)
 
     def start(self):
         peer = "http://127.0.0.1:%d" % self.peer
@@ -246,7 +266,7 @@ class Real:
                    "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
                    "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
                    "--initial-cluster", "one=" + peer, "--heartbeat-interval", "50",
-                   "--election-timeout", "500"]
+                   "--election-timeout", "500", *self.more]
         with open(os.path.join(self.folder, "log"), "ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log,
                                             env={**os.environ, "ETCD_UNSUPPORTED_ARCH": ""})
@@ -373,6 +393,19 @@ def login(script):
     script.txn("/rollcall/g/state", 0, "epoch 1", 0, token)
 
 
+def users(script):
+    """A signed token is old as soon as a user changes."""
+    require_login(script.member)
+    name = {"name": USER, "password": PASSWORD}
+    token = script.ask("/v3/auth/authenticate", name)["token"]
+    script.range(token)
+    script.member.change_users()
+    script.range(token)
+    script.txn("/rollcall/g/state", 0, "epoch 1", 0, token)
+    token = script.ask("/v3/auth/authenticate", name)["token"]
+    script.txn("/rollcall/g/state", 0, "epoch 1", 0, token)
+
+
 def require_login(member):
     """From here on who asks must have logged in."""
     if isinstance(member, Fake):
@@ -387,7 +420,7 @@ def require_login(member):
 
 
 def record(kind, part):
-    member = kind()
+    member = kind() if kind is Fake or part is not users else Real(signed=True)
     try:
         member.start()
         script = Script(member)
@@ -398,7 +431,10 @@ def record(kind, part):
 
 
 def compare():
-    for part in (keys, ended, login):
+    for part in (keys, ended, login, users):
+        if part is users and shutil.which("openssl") is None:
+            print("users: skipped: openssl is not installed")
+            continue
         fake, real = record(Fake, part), record(Real, part)
         for number, (one, other) in enumerate(zip(fake, real), 1):
             if one != other:

@@ -16,6 +16,7 @@ import pair  # noqa: E402
 from victim import Failure  # noqa: E402
 
 LONG_MS = 60000  # longer than the test takes
+STALE_MS = 1000
 INCR = b"incr feed:1001.like 1"
 NOT_LEADER = b"SERVER_ERROR not the leader\r\n"
 NO_REPLICA = b"SERVER_ERROR no replica\r\n"
@@ -52,7 +53,7 @@ def first(one, two):
     refused(one, b"lead 1 5 %d -" % soon(LONG_MS), b"this node follows")
     expect(one, b"promote 1 5 force", b"OK 5 0\r\n")
     state = one.stats()
-    if (state["role"], state["state"], state["reign"]) != ("leader", "leader-fenced", "5"):
+    if [state[name] for name in ("role", "state", "reign", "epoch", "lease_us")] != ["leader", "leader-fenced", "5", "5", "0"]:
         raise Failure("a promoted node is %s" % state)
     expect(one, INCR, NOT_LEADER)
     until = soon(400)
@@ -133,6 +134,23 @@ def handed_over(one, two):
         raise Failure("exports differ")
 
 
+def stale(three):
+    """stale-after: a leader whose agent's word has ended for so long answers no reads either."""
+    get, told = b"get feed:1001.like", b"SERVER_ERROR stale\r\n"
+    expect(three, b"promote 1 5 force", b"OK 5 0\r\n")
+    until = soon(300)
+    lead(three, 5, until, b"-")
+    pair.wait_for("stale", lambda: three.ask(get) == told)
+    if soon(0) < until + STALE_MS:
+        raise Failure("it is stale too soon")
+    if three.stats()["stale"] != "1":
+        raise Failure("it does not say that it is stale")
+    lead(three, 5, soon(LONG_MS), b"-")
+    expect(three, get, b"END\r\n")
+    if three.stats()["stale"] != "0":
+        raise Failure("it says that it is stale, and is not")
+
+
 def follows(node):
     try:
         return node.stats()["role"] == "follower"
@@ -144,18 +162,21 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--directory")
     options = parser.parse_args()
-    one, two = pair.Node(options.directory, "one"), pair.Node(options.directory, "two")
+    one, two, three = [pair.Node(options.directory, name) for name in ("one", "two", "three")]
     try:
-        for node in (one, two):
-            node.configure(agent=True)
+        for node in (one, two, three):
+            node.configure(agent=True, keep="64MiB, stale-after: %ds" % (STALE_MS // 1000) if node is three else "64MiB")
             node.start()
         for part in (first, waits, handed_over):
             part(one, two)
             print("%s: passed" % part.__name__)
+        stale(three)
+        print("stale: passed")
+        three.stop()
         two.stop()
         one.stop()
     finally:
-        for node in (one, two):
+        for node in (one, two, three):
             if node.process.poll() is None:
                 node.kill()
             node.folder.remove()

@@ -22,6 +22,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recovery"))
+from ports import free_port  # noqa: E402
 from victim import Failure, Folder, seed_of_run  # noqa: E402
 
 ANSWER_S = 20
@@ -60,12 +61,6 @@ spaces:
 MORE = "  late: {kind: counter, slots: {n: 8}, table-size: 64KiB, tables: 4}\n"
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Skipped(Exception):
     """A part cannot be run here."""
 
@@ -75,7 +70,7 @@ class Node:
 
     def __init__(self, parent, name):
         self.folder, self.name, self.port = Folder(parent), name, free_port()
-        self.process, self.logs = None, 0
+        self.process, self.logs, self.environment = None, 0, None
 
     def configure(self, follow=None, ack_by=None, keep="64MiB", every="2s", sync="everysec",
                   slots="", more="", memory="512MiB", agent=False):
@@ -104,7 +99,7 @@ class Node:
         if os.geteuid() == 0:
             command += ["-u", USER]
         with open(self.log_path(), "ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=self.environment)
 
     def start(self):
         self.launch()
@@ -275,21 +270,29 @@ class Relay(threading.Thread):
         super().__init__(daemon=True)
         self.node, self.port = node, free_port()
         self.listener = socket.create_server(("127.0.0.1", self.port))
-        self.listener.settimeout(0.05)
         self.links, self.held, self.flip, self.ended = [], None, False, False
         self.start()
 
     def run(self):
         while not self.ended:
-            self.accept()
-            ends = [end for pair in self.links for end in pair]
-            for end in select.select(ends, [], [], 0.01)[0] if ends else []:
-                self.pass_on(end)
+            ends = [end for pair in self.links for end, way in zip(pair, (1, 2)) if not self.holds(way, pair[0])]
+            try:
+                ready = select.select([self.listener] + ends, [], [], 0.02)[0]
+            except (OSError, ValueError):
+                continue  # another thread has cut them
+            for end in ready:
+                if end is self.listener:
+                    self.accept()
+                else:
+                    self.pass_on(end)
         self.cut()
 
-    def holds(self, way):
-        """Does nothing of that way come through? 1: to the node, 2: from it."""
+    def holds(self, way, near):
+        """Does nothing of that way come through, from or to `near`? 1: to the node, 2: from it."""
         return self.held == way
+
+    def hear(self, near, said):
+        """What comes from it."""
 
     def accept(self):
         try:
@@ -297,15 +300,21 @@ class Relay(threading.Thread):
         except OSError:
             return
         try:
-            self.links.append((near, self.node.connect()))
+            link = near, self.node.connect()
         except OSError:
             near.close()
+            return
+        for end in link:
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.links.append(link)
 
     def pass_on(self, end):
         for near, far in self.links:
-            if end in (near, far) and not self.holds(1 if end is near else 2):
+            if end in (near, far) and not self.holds(1 if end is near else 2, near):
                 try:
                     said = end.recv(1 << 16)
+                    if end is near:
+                        self.hear(near, said)
                     if said and self.flip and end is far and len(said) > 4096:
                         said, self.flip = said[:2000] + bytes([said[2000] ^ 4]) + said[2001:], False
                     (far if end is near else near).sendall(said)

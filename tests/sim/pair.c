@@ -446,7 +446,7 @@ bool pair_promote(struct pair *pair)
     actors_own(node->number);
     actors_free(node->number, "applier");
     enum data_promoted promoted =
-        data_promote(sim->data, pair->epoch + 1, clock_monotonic_us(), error);
+        data_promote(sim->data, pair->epoch + 1, false, clock_monotonic_us(), error);
 
     checkpoint_end(sim->data); /* rounds are the simulation's */
     actors_hold(node->number);

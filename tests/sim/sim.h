@@ -224,6 +224,12 @@ bool sim_has_file(struct sim *sim, const char *path);
 
 /* ---- sim_threads.c ---- */
 
+/* How many seeds a run takes: what ROLLCALL_SIM_SEEDS says, or the usual ones, or those of a long
+ * run. */
+uint64_t sim_seeds_wanted(uint64_t seeds, uint64_t seeds_long);
+/* Of the threads one runs and the others wait for it: on one processor nobody spins beside it. */
+void sim_stay_on_one_processor(void);
+
 /* Waits until the journal's threads are at rest, but for this one. Not where it is locked. */
 void sim_calm(struct sim *sim);
 /* Is this the thread that writes? It is not kicked in a recovery. */

@@ -14,10 +14,10 @@
 static const struct sim_code codes[SIM_CODES] = {
     {"found, nothing changed", 2000, false, false},
     {"in the lock, before the LSN", 1500, false, false},
-    {"in the lock, behind the LSN", 1500, false, false},
+    {"in the lock, after the LSN", 1500, false, false},
     {"member looked for, nothing changed", 800, false, false},
     {"member changed, before the LSN", 500, false, false},
-    {"member changed, behind the LSN", 500, false, false},
+    {"member changed, after the LSN", 500, false, false},
     {"exception made, before the LSN", 100, false, false},
     {"record unfilled", 3000, false, false},
     {"pages half copied", 60, false, true},

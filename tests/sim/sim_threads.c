@@ -1,5 +1,6 @@
 /* sim_threads.c: the journal's threads, and what waits for them. */
 #include <sched.h>
+#include <stdlib.h>
 
 #include "base/check.h"
 #include "store/journal_private.h"
@@ -8,6 +9,27 @@
 #define HANG_ONE_IN     8
 #define OPERATIONS_HERE 12
 #define HANG_ROOM       (112u << 10) /* what they take at most, with an event's room */
+
+/* ---- of a whole program ---- */
+
+uint64_t sim_seeds_wanted(uint64_t seeds, uint64_t seeds_long)
+{
+    const char *given = getenv("ROLLCALL_SIM_SEEDS");
+
+    if (given != NULL) {
+        return strtoull(given, NULL, 10);
+    }
+    return test_long() ? seeds_long : test_scaled(seeds);
+}
+
+void sim_stay_on_one_processor(void)
+{
+    cpu_set_t one;
+
+    CPU_ZERO(&one);
+    CPU_SET((unsigned)sched_getcpu(), &one);
+    (void)sched_setaffinity(0, sizeof(one), &one); /* refused: it takes longer */
+}
 
 /* ---- at rest ---- */
 

@@ -2,7 +2,6 @@
  * test_pair.c: histories of a leader and its follower, seed after seed (pair.h). A failing seed is
  * named, and does the same again: ROLLCALL_TEST_SEED=n runs it first.
  */
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -194,21 +193,11 @@ static void print(const struct pair_figures *f)
            (unsigned long long)f->promised, (unsigned long long)f->lost);
 }
 
-static uint64_t seeds_wanted(void)
-{
-    const char *given = getenv("ROLLCALL_SIM_SEEDS");
-
-    if (given != NULL) {
-        return strtoull(given, NULL, 10);
-    }
-    return test_long() ? SEEDS_LONG : test_scaled(SEEDS);
-}
-
 static void test_seeds(void **state)
 {
     struct pair_figures sum = {0};
     uint64_t first = test_seed();
-    uint64_t seeds = seeds_wanted();
+    uint64_t seeds = sim_seeds_wanted(SEEDS, SEEDS_LONG);
 
     (void)state;
     log_setup("test", LOG_LEVEL_ERROR);
@@ -222,19 +211,9 @@ static void test_seeds(void **state)
     }
 }
 
-/* Of its threads one runs and the others wait for it: on one processor nobody spins beside it. */
-static void stay_on_one_processor(void)
-{
-    cpu_set_t one;
-
-    CPU_ZERO(&one);
-    CPU_SET((unsigned)sched_getcpu(), &one);
-    (void)sched_setaffinity(0, sizeof(one), &one); /* refused: it takes longer */
-}
-
 int main(void)
 {
-    stay_on_one_processor();
+    sim_stay_on_one_processor();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_seeds),
     };

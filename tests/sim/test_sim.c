@@ -2,7 +2,6 @@
  * test_sim.c: kills and power cuts at all points of a server's data, seed after seed (sim.h). A
  * failing seed is named, and does the same again: ROLLCALL_TEST_SEED=n runs it first.
  */
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -192,20 +191,11 @@ static bool missed_one(const struct sim_figures *figures)
     return missed;
 }
 
-static uint64_t seeds_wanted(void)
-{
-    const char *given = getenv("ROLLCALL_SIM_SEEDS");
-    if (given != NULL) {
-        return strtoull(given, NULL, 10);
-    }
-    return getenv("ROLLCALL_TEST_LONG") != NULL ? SEEDS_LONG : test_scaled(SEEDS);
-}
-
 static void test_seeds(void **state)
 {
     struct sim_figures sum = {0};
     uint64_t first = test_seed();
-    uint64_t seeds = seeds_wanted();
+    uint64_t seeds = sim_seeds_wanted(SEEDS, SEEDS_LONG);
 
     (void)state;
     log_setup("test", LOG_LEVEL_ERROR);
@@ -219,19 +209,9 @@ static void test_seeds(void **state)
     assert_true(seeds < SEEDS || (!missed_one(&sum) && sum.hangs > 0));
 }
 
-/* Of its threads one runs and the others wait for it: on one processor nobody spins beside it. */
-static void stay_on_one_processor(void)
-{
-    cpu_set_t one;
-
-    CPU_ZERO(&one);
-    CPU_SET((unsigned)sched_getcpu(), &one);
-    (void)sched_setaffinity(0, sizeof(one), &one); /* refused: it takes longer */
-}
-
 int main(void)
 {
-    stay_on_one_processor();
+    sim_stay_on_one_processor();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_seeds),
     };

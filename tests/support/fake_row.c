@@ -147,8 +147,9 @@ static uint64_t forget(struct row_table *apart, uint64_t first, uint64_t last)
     return forgotten;
 }
 
-static size_t describe(const struct row_table *table, unsigned char *bytes)
+static size_t describe(const struct row_table *table, unsigned char *bytes, unsigned *doubles)
 {
+    (void)doubles;
     const struct fake_table *mine = (const struct fake_table *)table;
     struct description description = {DESCRIPTION_MAGIC, table->capacity, mine->window,
                                       mine->region_bytes};
@@ -196,7 +197,6 @@ static const struct table_kind KIND = {.name = "fake",
                                        .each_apart = each_apart,
                                        .replay = fake_replay,
                                        .tap = fake_tap,
-                                       .untap = fake_untap,
                                        .overlay_size = overlay_size};
 
 /* -- what tests call -- */

@@ -25,7 +25,6 @@ struct fake_table {
 bool fake_replay(struct engine *engine, const struct engine_replay *changes, size_t n,
                  char error[ENGINE_ERROR_MAX]);
 void fake_tap(struct row_table *table, struct engine_cold *cold, unsigned overruns);
-void fake_untap(struct row_table *table);
 
 bool fake_holds(const struct row_table *table, uint64_t id); /* itself; NULL: no */
 void fake_put(struct row_table *table, uint64_t id);

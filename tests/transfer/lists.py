@@ -126,24 +126,13 @@ class Lists(Case):
             time.sleep(protocol.POLL_S)
         raise Failure("lists of connections that ended are held")
 
-    def run(self):
+    def begin(self):
         with open(self.folder.config, "w", encoding="ascii") as file:
             file.write(CONFIG % self.folder.data)
-        try:
-            self.fill()
-            for case in (self.bounded, self.left):
-                began = time.monotonic()
-                said = case()
-                print("ok   %-10s %5.1f s  %s" % (case.__name__, time.monotonic() - began, said or ""),
-                      flush=True)
-        except (Failure, judge.Lost, OSError, subprocess.SubprocessError) as problem:
-            print("FAIL %s" % problem)
-            return 1
-        finally:
-            if self.daemon is not None and self.daemon.alive():
-                self.daemon.kill_now()
-            self.folder.remove()
-        return 0
+        self.fill()
+
+    def cases(self):
+        return self.bounded, self.left
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from victim import Failure, Folder, Victim, protocol, seed_of_run  # noqa: E402
 
 SECONDS_MAX = 120  # of one call
 KEYS = 500  # of one get
+PARTS = 3
 SHOWN = 200  # bytes of a text that is another one
 DONE, FAILED, USAGE = range(3)
 REFUSED, TOO_MANY = 5, 6
@@ -146,6 +147,40 @@ class Case:
         self.call("export", "feed", "-f", "tsv", "-q", "-o", part, "--resume")
         with open(part, encoding="ascii") as file:
             self.same(file.read(), tsv)
+
+    def parts(self):
+        """The parts of an export are the whole, each id in one; a part is taken up again, and loaded."""
+        self.call("load", "feed", "-q", self.write("even.csv", "id,like\n" + "".join(
+            "%d,1\n" % (2000000 + i) for i in range(3000))))
+        whole = self.call("export", "feed", "-f", "tsv", "-q")
+        names, rows = whole.splitlines(True)[0], whole.splitlines(True)[1:]
+        found = []
+        for number in range(1, PARTS + 1):
+            hashed = "%d/%d" % (number, PARTS)
+            note = "# rollcall export feed --hash %s\n" % hashed
+            text = self.call("export", "feed", "-f", "tsv", "-q", "--hash", hashed)
+            if not text.startswith(note + names) or len(text.splitlines()) < 3:
+                raise Failure("part %s is %r" % (hashed, text[:SHOWN]))
+            found += text.splitlines(True)[2:]
+            self.same(self.call("export", "feed", "-q", "--hash", hashed).splitlines()[0] + "\n", note)
+            for cut in (len(text) - 7, len(note) + 3, len(note), 0):
+                part = self.write("part-%d.tsv" % number, text[:cut])
+                self.call("export", "feed", "-f", "tsv", "-q", "-o", part, "--resume", "--hash", hashed)
+                with open(part, encoding="ascii") as file:
+                    self.same(file.read(), text)
+        self.same("".join(sorted(found)), "".join(sorted(rows)))
+        part, other = self.path("part-1.tsv"), self.write("whole.tsv", whole)
+        for file, words in ((part, ["--hash", "2/%d" % PARTS]), (part, []), (other, ["--hash", "1/3"])):
+            said = self.call("export", "feed", "-f", "tsv", "-q", "-o", file, "--resume", *words, status=USAGE)
+            if "it is another export" not in said:
+                raise Failure("it goes on with %s: %s" % (file, said))
+        for wrong in ("0/2", "3/2", "1", "x/2", "1/65537"):
+            said = self.call("export", "feed", "--hash", wrong, status=USAGE)
+            if '"%s"' % wrong not in said:
+                raise Failure("what is wrong with %s: %s" % (wrong, said))
+        self.call("load", "feed", "-m", "set", part)
+        self.same(self.call("export", "feed", "-f", "tsv", "-q"), whole)
+        return "%d rows" % len(rows)
 
     @staticmethod
     def same(found, expected):
@@ -318,25 +353,33 @@ class Case:
             client.ask(request + b"mn\r\n", (b"MN\r\n",))
         client.socket.close()
 
-    def run(self):
+    def cases(self):
+        return (self.formats_in_and_out, self.modes, self.refusals, self.parts,
+                self.killed_and_taken_up,
+                self.beside_a_daemon_that_is_killed, self.export_under_load, self.daemon_that_forgot)
+
+    def begin(self):
         self.start()
+
+    def run(self):
+        """The cases, one after the other; the daemon that is there at the end must end well."""
         try:
-            for case in (self.formats_in_and_out, self.modes, self.refusals,
-                         self.killed_and_taken_up, self.beside_a_daemon_that_is_killed,
-                         self.export_under_load, self.daemon_that_forgot):
+            self.begin()
+            for case in self.cases():
                 began = time.monotonic()
                 said = case()
                 print("ok   %-32s %5.1f s  %s" % (case.__name__, time.monotonic() - began,
                                                   said or ""), flush=True)
-            problem = self.daemon.stop(False)
+            problem = self.daemon.stop(False) if self.daemon.alive() else None
             if problem:
                 raise Failure(problem)
         except (Failure, judge.Lost, OSError, subprocess.SubprocessError) as problem:
             print("FAIL %s" % problem)
-            print(self.daemon.output()[-2000:])
+            if self.daemon is not None:
+                print(self.daemon.output()[-2000:])
             return 1
         finally:
-            if self.daemon.alive():
+            if self.daemon is not None and self.daemon.alive():
                 self.daemon.kill_now()
             self.folder.remove()
         return 0

@@ -11,12 +11,11 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import load  # noqa: E402
-from load import DONE, FAILED, REFUSED, SECONDS_MAX, TOO_MANY, USAGE, Case, Failure, judge  # noqa: E402
+from load import DONE, FAILED, REFUSED, SECONDS_MAX, TOO_MANY, USAGE, Case, Failure  # noqa: E402
 
 ROWS = 60000  # of which a table holds about 4,000
 ENDED = "an offline load into it has not ended"
@@ -210,24 +209,13 @@ class Offline(Case):
         self.stop()
         return "%d kills" % kills
 
-    def run(self):
+    def begin(self):
         with open(self.folder.config, "a", encoding="ascii") as file:
             file.write("  plain: {kind: plain, memory: 1MiB}\n")
-        try:
-            for case in (self.filled_and_served, self.other_kinds, self.modes_and_rejects,
-                         self.refusals, self.killed):
-                began = time.monotonic()
-                said = case()
-                print("ok   %-32s %5.1f s  %s" % (case.__name__, time.monotonic() - began,
-                                                  said or ""), flush=True)
-        except (Failure, judge.Lost, OSError, subprocess.SubprocessError) as problem:
-            print("FAIL %s" % problem)
-            return 1
-        finally:
-            if self.daemon is not None and self.daemon.alive():
-                self.daemon.kill_now()
-            self.folder.remove()
-        return 0
+
+    def cases(self):
+        return (self.filled_and_served, self.other_kinds, self.modes_and_rejects, self.refusals,
+                self.killed)
 
 
 if __name__ == "__main__":

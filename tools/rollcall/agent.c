@@ -74,12 +74,18 @@ static void agent_take_node(struct agent *agent, const char *name,
                             const struct agent_etcd_item *item)
 {
     struct agent_keys *keys = &agent->view.keys;
-    struct agent_node *node = &keys->nodes[keys->node_count];
+    struct agent_own_node *own = &agent->own;
+    struct agent_node node;
+    bool good = strlen(name) <= AGENT_NAME_MAX && agent_node_parse(item->value, &node);
 
-    if (keys->node_count < AGENT_NODES_MAX && strlen(name) <= AGENT_NAME_MAX &&
-        agent_node_parse(item->value, node)) {
-        snprintf(node->name, sizeof(node->name), "%.*s", AGENT_NAME_MAX, name);
-        keys->node_count++;
+    if (strcmp(name, agent->name) == 0) {
+        own->revision = item->revision;
+        own->lease = item->lease;
+        snprintf(own->address, sizeof(own->address), "%s", good ? node.address : "");
+    }
+    if (good && keys->node_count < AGENT_NODES_MAX) {
+        snprintf(node.name, sizeof(node.name), "%.*s", AGENT_NAME_MAX, name);
+        keys->nodes[keys->node_count++] = node;
     }
 }
 
@@ -106,22 +112,45 @@ static void agent_take_key(void *context, const struct agent_etcd_item *item)
     }
 }
 
+/* Another node, whose agent lives, has this one's name: two would answer for one. */
+static bool agent_has_namesake(struct agent *agent)
+{
+    const struct agent_own_node *own = &agent->own;
+    const char *address = agent->options->address; /* NULL: it only looks */
+    char text[AGENT_TEXT_MAX];
+
+    if (address == NULL || own->address[0] == '\0' ||
+        (agent->lease != 0 && own->lease == agent->lease) || strcmp(own->address, address) == 0) {
+        agent->name_trouble[0] = '\0';
+        return false;
+    }
+    snprintf(
+        text, sizeof(text),
+        "there is a node %s already, at %.*s, not %.128s: each needs a replication.name of its "
+        "own; this one takes no part until the other one's lease has ended",
+        agent->name, 128, own->address, address);
+    agent_say_trouble(agent->name_trouble, sizeof(agent->name_trouble), agent->group, text);
+    return true;
+}
+
 bool agent_read_keys(struct agent *agent)
 {
     struct agent_keys *keys = &agent->view.keys;
     char prefix[AGENT_ETCD_KEY_MAX];
 
     memset(keys, 0, sizeof(*keys));
+    memset(&agent->own, 0, sizeof(agent->own));
     agent_key(agent, "", prefix);
     keys->known = agent_etcd_read(agent->etcd, prefix, agent_take_key, agent);
     if (!keys->known) {
         return agent_etcd_failed(agent);
     }
-    if (agent->lease == 0 && agent_may_adopt(&agent->view)) {
+    keys->known = agent_etcd_answers(agent) && !agent_has_namesake(agent);
+    if (keys->known && agent->lease == 0 && agent_may_adopt(&agent->view)) {
         agent->lease = keys->alive_lease; /* from before this process was started */
     }
     keys->alive_mine = agent->lease != 0 && keys->alive_lease == agent->lease;
-    return agent_etcd_answers(agent);
+    return keys->known;
 }
 
 /* ---- the lease ---- */
@@ -131,6 +160,14 @@ static void agent_note_lease(struct agent *agent, uint64_t asked_ms, uint64_t tt
 {
     agent->ttl_ms = ttl_s * S_MS;
     agent->word_ms = asked_ms + agent->ttl_ms - agent->ttl_ms / AGENT_ROUNDS;
+}
+
+/* The last word of the agent before this process is not known, but ends no later than one now. */
+static void agent_note_told(struct agent *agent)
+{
+    if (agent->memory.told_ms == AGENT_TOLD_UNKNOWN) {
+        agent->memory.told_ms = agent->word_ms;
+    }
 }
 
 static bool agent_keep_lease(struct agent *agent)
@@ -154,17 +191,15 @@ static bool agent_keep_lease(struct agent *agent)
 static bool agent_renew(struct agent *agent)
 {
     uint64_t ttl_s;
-    bool adopts = agent->lease == 0;
 
-    if (adopts && !agent_read_keys(agent)) {
+    if (agent->lease == 0 && !agent_read_keys(agent)) {
         return false;
     }
     if (agent->lease != 0 && !agent_keep_lease(agent)) {
         return false;
     }
     if (agent->lease != 0) {
-        /* The last word of the agent before it is not known, but ended no later. */
-        agent->memory.told_ms = adopts ? agent->word_ms : agent->memory.told_ms;
+        agent_note_told(agent);
         return true;
     }
     uint64_t asked_ms = agent_now_ms();
@@ -175,6 +210,7 @@ static bool agent_renew(struct agent *agent)
     }
     agent->node_text[0] = '\0';
     agent_note_lease(agent, asked_ms, ttl_s);
+    agent_note_told(agent);
     return true;
 }
 
@@ -187,7 +223,7 @@ static bool agent_announce(struct agent *agent)
     struct agent_node node = {.epoch = daemon->epoch,
                               .may_lead = agent->view.self.may_lead,
                               .in_sync = daemon->leads || daemon->caught_up};
-    struct agent_etcd_txn txn = {.put_count = 1};
+    struct agent_etcd_txn txn = {.compare_count = 1, .put_count = 1};
     char text[AGENT_TEXT_MAX], name[AGENT_NAME_MAX + 8];
     int64_t revision;
 
@@ -205,11 +241,16 @@ static bool agent_announce(struct agent *agent)
     agent_key(agent, name, txn.puts[0].key);
     txn.puts[0].value = text;
     txn.puts[0].lease = agent->lease;
+    memcpy(txn.compares[0].key, txn.puts[0].key, sizeof(txn.puts[0].key));
+    txn.compares[0].revision = agent->own.revision;
     if (!agent_etcd_commit(agent->etcd, &txn, &revision)) {
         agent->node_text[0] = '\0';
         return agent_etcd_failed(agent);
     }
-    return true;
+    if (revision == 0) {
+        agent->node_text[0] = '\0'; /* a node of the same name was faster: the next look says so */
+    }
+    return revision != 0;
 }
 
 /* ---- acts ---- */
@@ -386,6 +427,7 @@ void agent_set_up(struct agent *agent, const struct online_options *options,
     agent->etcd = etcd;
     agent->ttl_ms = (uint64_t)options->ttl_s * S_MS;
     agent->memory.patience_ms = agent->ttl_ms / 3;
+    agent->memory.told_ms = AGENT_TOLD_UNKNOWN;
     agent_read_boot(agent->boot);
     agent->view.self = (struct agent_self){.name = agent->name,
                                            .address = options->address,

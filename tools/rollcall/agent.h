@@ -23,6 +23,12 @@
 
 #define AGENT_ROUNDS 6 /* of a lease: a round each such part, and the word ends so much sooner */
 
+/* The key node/NAME of this node, as it was read. */
+struct agent_own_node {
+    int64_t revision, lease;             /* 0: there is none */
+    char address[AGENT_ADDRESS_MAX + 1]; /* "": none, or it is not known */
+};
+
 /* What is told to the program. */
 struct agent_hook {
     pid_t pid; /* 0: it does not run */
@@ -40,10 +46,13 @@ struct agent {
     int64_t lease; /* 0: none */
     uint64_t ttl_ms;
     uint64_t word_ms; /* until when its daemon may lead: clock_boot_us, in milliseconds */
+    struct agent_own_node own;
     char node_text[AGENT_TEXT_MAX]; /* as last put */
     uint64_t node_put_ms;
     struct agent_hook hook;
-    char etcd_trouble[AGENT_ETCD_ERROR_MAX], daemon_trouble[ONLINE_ERROR_MAX]; /* as last logged */
+    /* As last logged. */
+    char etcd_trouble[AGENT_ETCD_ERROR_MAX], daemon_trouble[ONLINE_ERROR_MAX];
+    char name_trouble[AGENT_TEXT_MAX];
 };
 
 uint64_t agent_now_ms(void); /* clock_boot_us */

@@ -108,7 +108,7 @@ static void agent_ask_keep(void *context, const char *line, size_t length)
     snprintf(context, ONLINE_ERROR_MAX, "%.*s", (int)length, line);
 }
 
-/* True: OK, and what is behind it in answer[]. */
+/* True: OK, and what is after it in answer[]. */
 static bool agent_ask_order(struct agent *agent, const char *command, unsigned timeout_ms,
                             char answer[ONLINE_ERROR_MAX])
 {

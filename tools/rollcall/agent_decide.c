@@ -260,9 +260,11 @@ static struct agent_action agent_rule_without(const struct agent_view *view,
     if (memory->daemon_gone_ms == 0) {
         memory->daemon_gone_ms = view->now_ms;
     }
+    const struct agent_state *state = &view->keys.state;
     bool ended = view->daemon.absent || view->now_ms >= memory->told_ms;
+    bool others = state->sync[0] != '\0' || !agent_rule_is(state->leader, view->self.name);
 
-    return ended && view->keys.alive_mine && view->keys.state.sync[0] != '\0' &&
+    return ended && view->keys.alive_mine && others &&
                    view->now_ms - memory->daemon_gone_ms >= memory->patience_ms
                ? (struct agent_action){.act = AGENT_RESIGN, .why = "its daemon does not answer"}
                : agent_rule_rest();
@@ -284,9 +286,10 @@ struct agent_action agent_decide(const struct agent_view *view, struct agent_mem
         return agent_rule_lead(view, memory);
     }
     agent_rule_forget_adding(memory);
-    if (keys->alive_mine) {
+    if (keys->alive_mine && !view->daemon.leads) {
         return (struct agent_action){.act = AGENT_RESIGN, .why = "state names another leader"};
     }
+    /* A daemon that leads ends that before the lease is given back, as the other begins then. */
     return keys->alive[0] == '\0' ? agent_rule_vacant(view) : agent_rule_follow(view);
 }
 

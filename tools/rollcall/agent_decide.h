@@ -20,7 +20,8 @@
 #define AGENT_BOOT_MAX      36 /* of /proc/sys/kernel/random/boot_id */
 #define AGENT_NODES_MAX     32
 #define AGENT_FOLLOWERS_MAX 16
-#define AGENT_TEXT_MAX      512 /* of a key's value */
+#define AGENT_TEXT_MAX      512        /* of a key's value */
+#define AGENT_TOLD_UNKNOWN  UINT64_MAX /* … this: another process said it */
 
 /* The key `state`. sync "": nobody but the leader may lead. from: where the leader's journal ended
  * when its reign was decided. boot: of the machine that it leads on. */
@@ -74,7 +75,7 @@ struct agent_daemon_view {
 /* What it keeps from round to round. */
 struct agent_memory {
     uint64_t patience_ms;
-    uint64_t told_ms; /* until when the daemon may take changes, by the last word to it */
+    uint64_t told_ms; /* until when the daemon may take changes, by the last word to it, or … */
     uint64_t daemon_gone_ms, sync_gone_ms; /* since when; 0: it is there */
     char adding[AGENT_NAME_MAX + 1];       /* who is to be the sync follower; "": nobody */
     int64_t adding_revision;               /* of state, when that began */

@@ -24,6 +24,7 @@
 #define BASE64_MAX  1400 /* of a key or value */
 #define NUMBER_MAX  24
 #define HTTP_OK     200
+#define HTTP_BAD    400
 #define HTTP_DENIED 401
 #define QUOTED_MAX  120 /* of an answer that is none */
 #define MS_US       1000u
@@ -35,6 +36,7 @@ struct agent_etcd {
     size_t endpoint_count, endpoint; /* the one that answered last */
     char login[LOGIN_MAX];           /* name:password; "": none */
     char token[TOKEN_MAX];           /* "": not logged in */
+    bool denied;                     /* the last answer: the token is good no more */
     unsigned timeout_ms;
     uint64_t until_ms; /* of a call: clock_boot_us, in milliseconds */
     struct buf answer;
@@ -165,6 +167,11 @@ void agent_etcd_destroy(struct agent_etcd *etcd)
 
 /* ---- one call ---- */
 
+static void etcd_begin(struct agent_etcd *etcd)
+{
+    etcd->until_ms = clock_boot_us() / MS_US + etcd->timeout_ms;
+}
+
 /* Each of the endpoints that are left may take as much of the call's time as the others. */
 static void etcd_bound(struct agent_etcd *etcd, size_t endpoints_left)
 {
@@ -202,6 +209,13 @@ static bool etcd_post(struct agent_etcd *etcd, const char *path, const char *bod
     return true;
 }
 
+/* A token is not known any more, or (one that is signed) of before users or roles were changed. */
+static bool etcd_is_denied(long status, const char *why)
+{
+    return status == HTTP_DENIED ||
+           (status == HTTP_BAD && why != NULL && strstr(why, "auth store is old") != NULL);
+}
+
 static json_t *etcd_parse(struct agent_etcd *etcd, long status)
 {
     json_error_t error;
@@ -214,6 +228,7 @@ static json_t *etcd_parse(struct agent_etcd *etcd, long status)
     }
     const char *why = json_string_value(json_object_get(answer, "message"));
 
+    etcd->denied = etcd_is_denied(status, why);
     if (why == NULL && buf_append(&etcd->answer, "", 1)) {
         why = etcd->answer.data;
     }
@@ -224,17 +239,18 @@ static json_t *etcd_parse(struct agent_etcd *etcd, long status)
 }
 
 /* Of the endpoints the first that answers well. NULL: none does. */
-static json_t *etcd_ask(struct agent_etcd *etcd, const char *path, const char *body, long *status)
+static json_t *etcd_ask(struct agent_etcd *etcd, const char *path, const char *body)
 {
+    etcd->denied = false;
     for (size_t tries = 0; tries < etcd->endpoint_count; tries++) {
         json_t *answer = NULL;
+        long status = 0;
 
-        *status = 0;
         etcd_bound(etcd, etcd->endpoint_count - tries);
-        if (etcd_post(etcd, path, body, status)) {
-            answer = etcd_parse(etcd, *status);
+        if (etcd_post(etcd, path, body, &status)) {
+            answer = etcd_parse(etcd, status);
         }
-        if (answer != NULL || *status == HTTP_DENIED) {
+        if (answer != NULL || etcd->denied) {
             return answer;
         }
         etcd->endpoint = (etcd->endpoint + 1) % etcd->endpoint_count;
@@ -248,19 +264,20 @@ static bool etcd_log_in(struct agent_etcd *etcd)
     json_t *words = json_pack("{s:s%, s:s}", "name", etcd->login, (size_t)(colon - etcd->login),
                               "password", colon + 1);
     char *body = json_dumps(words, JSON_COMPACT); /* NULL of NULL */
-    long status;
 
     etcd->token[0] = '\0';
+    etcd_begin(etcd); /* etcd makes it dear, so that nobody tries many passwords */
     if (body == NULL) {
         json_decref(words);
         return etcd_fail(etcd, "--etcd-auth: the name or password is no UTF-8, or memory is short");
     }
-    json_t *answer = etcd_ask(etcd, "/v3/auth/authenticate", body, &status);
+    json_t *answer = etcd_ask(etcd, "/v3/auth/authenticate", body);
     const char *token = json_string_value(json_object_get(answer, "token"));
 
     if (token != NULL) {
         snprintf(etcd->token, sizeof(etcd->token), "%s", token);
     }
+    etcd_begin(etcd);
     explicit_bzero(body, strlen(body));
     free(body);
     json_decref(words);
@@ -268,24 +285,24 @@ static bool etcd_log_in(struct agent_etcd *etcd)
     return token != NULL;
 }
 
-/* Takes `request` over. With a login it logs in first, and again when the token has ended. */
+/* Takes `request` over. With a login it logs in first, and once again when the token has ended. */
 static json_t *etcd_call(struct agent_etcd *etcd, const char *path, json_t *request)
 {
     char *body = json_dumps(request, JSON_COMPACT);
     json_t *answer = NULL;
-    long status = HTTP_DENIED;
 
-    etcd->until_ms = clock_boot_us() / MS_US + etcd->timeout_ms;
+    etcd->denied = true;
+    etcd_begin(etcd);
     json_decref(request);
     if (body == NULL) {
         (void)etcd_fail(etcd, "%s cannot be asked: a key is no UTF-8, or memory is short", path);
         return NULL;
     }
     if (etcd->login[0] == '\0' || etcd->token[0] != '\0') {
-        answer = etcd_ask(etcd, path, body, &status);
+        answer = etcd_ask(etcd, path, body);
     }
-    if (answer == NULL && status == HTTP_DENIED && etcd->login[0] != '\0' && etcd_log_in(etcd)) {
-        answer = etcd_ask(etcd, path, body, &status);
+    if (answer == NULL && etcd->denied && etcd->login[0] != '\0' && etcd_log_in(etcd)) {
+        answer = etcd_ask(etcd, path, body);
     }
     free(body);
     return answer;
@@ -375,7 +392,7 @@ bool agent_etcd_revoke(struct agent_etcd *etcd, int64_t lease)
 
 /* ---- keys ---- */
 
-/* The first key behind all that begin so. */
+/* The first key after all that begin so. */
 static void etcd_range_end(const char *prefix, char end[AGENT_ETCD_KEY_MAX])
 {
     snprintf(end, AGENT_ETCD_KEY_MAX, "%s", prefix);

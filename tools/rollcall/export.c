@@ -17,6 +17,7 @@
 #include "base/num.h"
 #include "engine/engine.h"
 #include "tools/rollcall/bench_connect.h"
+#include "tools/rollcall/part.h"
 #include "tools/rollcall/progress.h"
 #include "tools/rollcall/verb.h"
 #include "tools/rollcall/wire.h"
@@ -25,6 +26,7 @@
 #define HEAD          "EXPORT "
 #define OUT_BYTES     (1u << 20) /* of the output's buffer */
 #define TAIL_BYTES    4096       /* the last line of a file is in these */
+#define PART_LINE_MAX 160
 #define PATIENCE_MAX  86400u
 #define SPACE_MAX     64
 #define RECORD_FIELDS ENGINE_SLOTS_MAX
@@ -39,6 +41,7 @@ struct export
     const char *output; /* NULL: stdout */
     enum export_format format;
     uint64_t from, to;
+    struct part part;
     bool resume, quiet;
     unsigned patience_s;
     FILE *out;
@@ -70,6 +73,35 @@ static bool line_id(const struct export *export, const char *line, size_t length
     return num_read(line + skip, length - skip, id) > 0;
 }
 
+/* A part is named in the first line, which rollcall load skips; of the whole there is no such line.
+ */
+static size_t part_line(const struct export *export, char line[PART_LINE_MAX])
+{
+    return export->part.count == 0
+               ? 0
+               : (size_t)snprintf(line, PART_LINE_MAX, EXPORT_NOTE " %s --hash %u/%u\n",
+                                  export->space, export->part.number, export->part.count);
+}
+
+/* Is the file of the part that is asked for? An empty one is of any. */
+static bool part_is_of_file(const struct export *export, int fd)
+{
+    char line[PART_LINE_MAX];
+    char first[PART_LINE_MAX] = "";
+    size_t length = part_line(export, line);
+    ssize_t got = pread(fd, first, sizeof(first) - 1, 0);
+    size_t there = got > 0 ? (size_t)got : 0;
+    bool same = length > 0 ? memcmp(first, line, there < length ? there : length) == 0
+                           : first[0] != EXPORT_NOTE[0];
+
+    if (!same) {
+        first[strcspn(first, "\n")] = '\0';
+        verb_complain(stderr, "%s: it is another export: it begins with \"%s\"", export->output,
+                      first);
+    }
+    return same;
+}
+
 /* Cuts off a half line, and goes on after the last whole one. */
 static bool find_end(struct export *export, int fd)
 {
@@ -83,19 +115,25 @@ static bool find_end(struct export *export, int fd)
     if (size < 0 || got < 0) {
         return complain_file(export, strerror(errno));
     }
+    if (!part_is_of_file(export, fd)) {
+        return false;
+    }
     if (end == NULL) {
         return size == 0 || complain_file(export, "it ends in no line of an export");
     }
     const char *line = end > tail ? memrchr(tail, '\n', (size_t)(end - tail)) : NULL;
+    off_t kept = from + (end - tail) + 1;
 
     line = line != NULL ? line + 1 : tail;
-    export->headed = true;
-    if (line_id(export, line, (size_t)(end - line), &last)) {
+    export->headed = line[0] != EXPORT_NOTE[0];
+    if (!export->headed) {
+        kept = 0; /* behind it a line of names may be missing */
+    } else if (line_id(export, line, (size_t)(end - line), &last)) {
         export->from = last + 1;
     } else if (!(export->format == EXPORT_TSV && strncmp(line, "id\t", 3) == 0)) {
         return complain_file(export, "its last line is none of an export in this format");
     }
-    if (ftruncate(fd, from + (end - tail) + 1) != 0 || lseek(fd, 0, SEEK_END) < 0) {
+    if (ftruncate(fd, kept) != 0 || lseek(fd, 0, SEEK_END) < 0) {
         return complain_file(export, strerror(errno));
     }
     return true;
@@ -162,6 +200,11 @@ static bool take_head(struct export *export, char *line)
 
 static void put_head(struct export *export)
 {
+    char line[PART_LINE_MAX];
+
+    if (!export->headed) {
+        fwrite(line, 1, part_line(export, line), export->out);
+    }
     if (export->format == EXPORT_TSV && !export->headed) {
         fputs("id", export->out);
         for (size_t i = 0; i < export->slot_count; i++) {
@@ -198,6 +241,16 @@ static void put_tsv(struct export *export, const char *id, size_t id_length, cha
     fputc('\n', export->out);
 }
 
+static void put_record(struct export *export, const char *id, size_t id_length, char *record)
+{
+    if (export->format == EXPORT_TSV) {
+        put_tsv(export, id, id_length, record);
+    } else {
+        put_json(export, id, id_length, record);
+    }
+    export->done++;
+}
+
 /* "123 1,,3": False: it is none, or the last one that is wanted was before. */
 static bool export_record(struct export *export, char *line, size_t length, bool *ended)
 {
@@ -211,12 +264,9 @@ static bool export_record(struct export *export, char *line, size_t length, bool
     if (*ended) {
         return false;
     }
-    if (export->format == EXPORT_TSV) {
-        put_tsv(export, line, digits, line + digits + 1);
-    } else {
-        put_json(export, line, digits, line + digits + 1);
+    if (part_has(&export->part, line, digits)) {
+        put_record(export, line, digits, line + digits + 1);
     }
-    export->done++;
     export->from = id + 1;
     *ended = id == export->to;
     return !*ended;
@@ -293,6 +343,7 @@ static void ask_whole(struct export *export)
     if (export->from == 0 && export->to == ID_MAX &&
         wire_stat(&export->wire, "spaces", name, text, sizeof(text))) {
         (void)num_parse(text, strlen(text), &export->whole);
+        export->whole /= export->part.count > 0 ? export->part.count : 1;
     }
 }
 
@@ -354,6 +405,9 @@ static void export_help(void)
          "numbers\n"
          "      --from ID          begin there\n"
          "      --to ID            end there\n"
+         "      --hash I/N         only part I, from 1 on, of N parts of the hash range: ids with\n"
+         "                         hash % N = I - 1, by twemproxy's `hash: murmur` of the id's "
+         "digits\n"
          "  -o, --output FILE      a new file; else stdout\n"
          "      --resume           go on after the last line of FILE\n"
          "      --timeout SECONDS  the longest wait for the daemon (60)\n"
@@ -370,6 +424,17 @@ static bool export_number(const char *option, const char *text, uint64_t most, u
         return true;
     }
     verb_complain(stderr, "%s must be a number up to %" PRIu64 ", not \"%s\"", option, most, text);
+    return false;
+}
+
+static bool export_part(const char *text, struct part *part)
+{
+    if (part_parse(text, part)) {
+        return true;
+    }
+    verb_complain(stderr,
+                  "--hash must be I/N: part I of N, 1/N to N/N, with N up to %u, not \"%s\"",
+                  PART_COUNT_MAX, text);
     return false;
 }
 
@@ -395,6 +460,8 @@ static bool take_option(struct export *export, int option, const char *text)
         return export_number("--from", text, ID_MAX, &export->from);
     case 'T':
         return export_number("--to", text, ID_MAX, &export->to);
+    case 'H':
+        return export_part(text, &export->part);
     case 'o':
         export->output = text;
         return true;
@@ -421,6 +488,7 @@ static int read_arguments(struct export *export, int argc, char **argv)
                                           {"format", required_argument, NULL, 'f'},
                                           {"from", required_argument, NULL, 'F'},
                                           {"to", required_argument, NULL, 'T'},
+                                          {"hash", required_argument, NULL, 'H'},
                                           {"output", required_argument, NULL, 'o'},
                                           {"resume", no_argument, NULL, 'r'},
                                           {"timeout", required_argument, NULL, 't'},

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "tools/rollcall/export.h"
 #include "tools/rollcall/load_private.h"
 
 #define READ_BYTES (1u << 20)
@@ -55,6 +56,7 @@ static void close_file(struct load_input *input)
     input->fd = -1;
     input->at = input->length = 0;
     input->file_ended = false;
+    input->noted = false;
 }
 
 void load_input_fini(struct load_input *input)
@@ -154,6 +156,12 @@ static char *line_there(struct load_input *input, size_t *length)
     return start;
 }
 
+/* What an export of a part says of itself is no row. */
+static bool line_is_note(const struct load_input *input, const char *line)
+{
+    return input->place.line == 1 && strncmp(line, EXPORT_NOTE, strlen(EXPORT_NOTE)) == 0;
+}
+
 char *load_input_line(struct load_input *input, size_t *length, bool *first)
 {
     while (input->place.file < input->count) {
@@ -162,8 +170,12 @@ char *load_input_line(struct load_input *input, size_t *length, bool *first)
         }
         char *line = line_there(input, length);
 
+        if (line != NULL && line_is_note(input, line)) {
+            input->noted = true;
+            continue;
+        }
         if (line != NULL) {
-            *first = input->place.line == 1;
+            *first = input->place.line == 1 + (uint64_t)input->noted;
             return line;
         }
         if (input->file_ended) {

@@ -41,7 +41,6 @@
 #define LOAD_CONNECTIONS                                                                           \
     8u /* unless told otherwise: pages of dumped tables are read side by side */
 #define LOAD_CONNECTIONS_MAX 64u
-#define LOAD_FILES_MAX       65536u
 #define LOAD_WHY_MAX         128
 #define LOAD_LOSSES_MAX      5 /* connections lost one right after the other */
 #define LOAD_ID_MAX          ((uint64_t)INT64_MAX)
@@ -133,7 +132,7 @@ struct load_input {
     uint64_t bytes_whole, bytes_before; /* of all files; of those before. 0 whole: not known */
     char *data;
     size_t at, length, room;
-    bool file_ended;
+    bool file_ended, noted;     /* noted: its first line was an export's note, and is none of it */
     char error[WIRE_ERROR_MAX]; /* "" at the end of all */
 };
 

@@ -7,8 +7,8 @@
  *     files N HASH         names, so that another input is not taken for this one
  *     at FILE OFFSET LINE  everything before it is answered
  *     rows STORED KEPT REFUSED
- *     rejects BYTES INODE  the file of rejected lines then: what is behind comes again; 0 0: none
- *     daemon PID START JOURNAL WRITTEN   the life that answered; not there: not known
+ *     rejects BYTES INODE  the file of rejected lines then: what is after them comes again; 0 0:
+ * none daemon PID START JOURNAL WRITTEN   the life that answered; not there: not known
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -157,7 +157,7 @@ bool load_state_write(struct load *load, bool durable)
 
 /* ---- refused lines ---- */
 
-/* What a killed run has rejected behind its checkpoint comes again. Of the same file alone. */
+/* What a killed run has rejected after its checkpoint comes again. Of the same file alone. */
 static bool cut_rejects(const struct load *load)
 {
     struct stat is;

@@ -49,6 +49,8 @@ static const struct option_row rows[] = {
     {"json", FLAG(json), .help = "JSON, one object"},
     {"fail-missing", FLAG(fail_missing), .help = "exit with 1 if one is not there"},
     {"force", FLAG(force), .help = "also where something is lost"},
+    {"new-stream", FLAG(new_stream),
+     .help = "of a shard of its own: neither can follow the other any more"},
     {"sort", .type = OPTION_WORD, .words = online_sorts, AT(sort), .initial = "full",
      .help = "the order of the spaces"},
     {"interval", MILLISECONDS(interval_ms, ONLINE_INTERVAL_MS_MIN), .initial = "1s",

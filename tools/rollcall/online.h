@@ -29,7 +29,7 @@ extern const char *const online_sorts[ONLINE_SORTS + 1];
 
 struct online_options {
     struct online_target target;
-    bool json, help, fail_missing, force;
+    bool json, help, fail_missing, force, new_stream;
     enum online_sort sort;
     unsigned interval_ms, looks;
     /* of `plan` */

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/num.h"
+#include "base/readable.h"
 #include "tools/rollcall/online.h"
 #include "tools/rollcall/online_plan.h"
 #include "tools/rollcall/online_view.h"
@@ -60,9 +61,10 @@ static void plan_add_space(struct plan *plan, const char *name, enum space_kind 
 
 /* ---- from a daemon ---- */
 
-/* The first space of the kind whose ids grow and that has a rate; NULL: none. */
+/* The space of the kind that takes most new ids; NULL: none does, or it is not known yet. */
 static const json_t *plan_find(const json_t *view, const char *kind)
 {
+    const json_t *found = NULL;
     json_t *space;
     size_t i;
 
@@ -70,11 +72,40 @@ static const json_t *plan_find(const json_t *view, const char *kind)
     {
         if (strcmp(online_text(space, "kind"), kind) == 0 &&
             !json_is_true(json_object_get(space, "any_ids")) &&
-            online_real(space, "added_each_s") > 0) {
-            return space;
+            online_real(space, "added_each_s") > 0 &&
+            (found == NULL ||
+             online_real(space, "added_each_s") > online_real(found, "added_each_s"))) {
+            found = space;
         }
     }
-    return NULL;
+    return found;
+}
+
+/* A plan has one space of a kind: says which others the daemon has, so that nobody thinks they are
+ * in it. */
+static void plan_say_left_out(const json_t *view, const json_t *counters, const json_t *members)
+{
+    char rate[READABLE_MAX];
+    json_t *space;
+    size_t i;
+
+    json_array_foreach(json_object_get(view, "spaces"), i, space)
+    {
+        double added = online_real(space, "added_each_s");
+
+        if (space == counters || space == members || added == 0 || online_newest(space) == NULL) {
+            continue;
+        }
+        if (added > 0) {
+            verb_complain(stderr, "%s is not in the plan: it takes %s new ids a day",
+                          online_text(space, "name"), readable_count(rate, added * DAY_S));
+        } else {
+            verb_complain(stderr,
+                          "%s is not in the plan: how many new ids it takes is not known yet; its "
+                          "status page knows a minute after the start",
+                          online_text(space, "name"));
+        }
+    }
 }
 
 static double plan_rate(const json_t *space)
@@ -131,6 +162,7 @@ static bool plan_collect(const struct online_options *options, const json_t *vie
                        SPACE_PHANTOM, pairs,
                        options->pairs_days > 0 ? options->pairs_days : options->days);
     }
+    plan_say_left_out(view, counters, members);
     if (plan->space_count == 0) {
         verb_complain(stderr, "nothing to plan for: give --ids-per-day 200M --days 90 --slots "
                               "repost:14,like:18, or --from HOST");

@@ -46,15 +46,7 @@ static void rates_set(json_t *into, const char *name, double grown, double secon
 static void rates_forecast(json_t *space)
 {
     const json_t *newest = online_newest(space);
-    struct forecast_room room = {
-        .capacity = online_number(newest, "capacity"),
-        .held = online_number(newest, "records") + online_number(newest, "members"),
-        .free_tables = online_number(space, "spare"),
-        .any_ids = json_is_true(json_object_get(space, "any_ids")),
-        .refuses = strcmp(online_text(space, "oldest"), "refuse") == 0,
-    };
-
-    online_grows(space, &room);
+    struct forecast_room room = online_room(space, newest);
     double full_in_s = forecast_full_in_s(&room, online_real(space, "added_each_s"));
 
     if (newest != NULL) {

@@ -55,6 +55,7 @@ static bool role_no_page(const struct online_options *options)
 
 static int role_promote(const struct online_options *options)
 {
+    char command[COMMAND_MAX];
     char answer[ONLINE_ERROR_MAX];
     unsigned long long epoch;
     unsigned long long lsn;
@@ -62,26 +63,30 @@ static int role_promote(const struct online_options *options)
     if (role_no_page(options)) {
         return EXIT_STATUS_USAGE;
     }
-    enum exit_status status =
-        role_ask(options, options->force ? "promote 1 - force\r\n" : "promote 1 -\r\n", answer);
+    snprintf(command, sizeof(command), "promote 1 -%s%s\r\n",
+             options->new_stream ? " new-stream" : "", options->force ? " force" : "");
+    enum exit_status status = role_ask(options, command, answer);
 
     if (status == EXIT_STATUS_DONE && sscanf(answer, "OK %llu %llu", &epoch, &lsn) == 2) {
-        printf("%s leads in epoch %llu, from LSN %llu on.\nTake replication.follow out of its "
-               "configuration: a restart does what that says.\nThe old leader must not lead: start "
-               "it with replication.follow, or: rollcall follow\n",
-               options->target.wire.server, epoch, lsn);
+        printf("%s leads%s in epoch %llu, from LSN %llu on.\nTake replication.follow out of its "
+               "configuration: a restart does what that says.\n%s",
+               options->target.wire.server, options->new_stream ? " a new stream" : "", epoch, lsn,
+               options->new_stream ? ""
+                                   : "The old leader must not lead: start it with "
+                                     "replication.follow, or: rollcall follow\n");
     }
     return (int)status;
 }
 
 int online_promote_main(int argc, char **argv)
 {
-    static const char *const takes[] = {"force", NULL};
+    static const char *const takes[] = {"force", "new-stream", NULL};
     static const struct online_verb verb = {
         .name = "promote",
         .words = "",
         .does = "Has a follower lead, at once. Refused where something would be lost, or that is "
-                "not known;\nit says how much. On the daemon's machine.",
+                "not known;\nit says how much. On the daemon's machine. With --new-stream it leads "
+                "a shard of its own, beside\nthe node it followed.",
         .examples = "  rollcall promote\n"
                     "  rollcall promote --force -s /run/rollcall.sock\n",
         .takes = takes,

@@ -202,6 +202,7 @@ static int hot_run(const struct online_options *options)
     json_t *hot = json_object_get(view, "hot");
 
     if (options->json) {
+        json_object_set_new(hot, "schema_version", json_integer(1));
         return status_give(view, hot, true);
     }
     printf("%-8s %8s  %s\n", "KIND", "SHARE", "KEY");

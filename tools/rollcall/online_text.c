@@ -25,6 +25,27 @@ char *online_text_daemon(char *line, const json_t *view)
     return line;
 }
 
+/* By its agent's word, if it has an agent, and for whom its answers wait. */
+static void text_leader(char *line, const json_t *replication, const char *followers)
+{
+    const char *waits_for = online_text(replication, "waits_for");
+    const json_t *lease = json_object_get(replication, "lease_us");
+    char left[READABLE_MAX];
+    size_t used = (size_t)snprintf(line, ONLINE_LINE_MAX, "leads, epoch %" PRIu64 "; %s",
+                                   online_number(replication, "epoch"), followers);
+
+    if (json_is_integer(lease) && json_integer_value(lease) == 0) {
+        used += (size_t)snprintf(line + used, ONLINE_LINE_MAX - used, "; fenced: no changes");
+    } else if (json_is_integer(lease)) {
+        used += (size_t)snprintf(line + used, ONLINE_LINE_MAX - used, "; its agent's word: %s",
+                                 readable_time(left, (double)json_integer_value(lease) / 1e6));
+    }
+    if (*waits_for != '\0' && strcmp(waits_for, "none") != 0) {
+        snprintf(line + used, ONLINE_LINE_MAX - used, "; waits for %.140s%s", waits_for,
+                 json_is_true(json_object_get(replication, "in_sync")) ? "" : ", not in sync");
+    }
+}
+
 char *online_text_nodes(char *line, const json_t *view)
 {
     const json_t *replication = json_object_get(view, "replication");
@@ -38,7 +59,7 @@ char *online_text_nodes(char *line, const json_t *view)
                  online_text(replication, "leader"), online_text(replication, "state"),
                  readable_bytes(bytes, (double)online_number(replication, "lag_bytes")), followers);
     } else if (strcmp(role, "leader") == 0) {
-        snprintf(line, ONLINE_LINE_MAX, "leads; %s", followers);
+        text_leader(line, replication, followers);
     }
     return line;
 }

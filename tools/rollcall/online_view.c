@@ -7,7 +7,6 @@
 
 #include "base/check.h"
 #include "base/num.h"
-#include "config/forecast.h"
 
 #define NAME_MAX_BYTES 128
 #define COMMAND_MAX    128
@@ -284,17 +283,7 @@ static void add_memory(json_t *space, const json_t *newest)
                                       : 0));
 }
 
-void online_grows(const json_t *space, struct forecast_room *room)
-{
-    if (room->any_ids && strcmp(online_text(space, "kind"), "counter") == 0) {
-        forecast_growing(room, online_number(space, "records"), online_number(space, "capacity"),
-                         online_number(space, "growth_left_bytes"),
-                         online_real(space, "bytes_each"));
-    }
-}
-
-/* What follows from the newest table: room, a rate, and when it is full. */
-static void add_forecast(json_t *space, const json_t *newest, uint64_t now_s)
+struct forecast_room online_room(const json_t *space, const json_t *newest)
 {
     struct forecast_room room = {
         .capacity = online_number(newest, "capacity"),
@@ -303,13 +292,25 @@ static void add_forecast(json_t *space, const json_t *newest, uint64_t now_s)
         .any_ids = json_is_true(json_object_get(space, "any_ids")),
         .refuses = strcmp(online_text(space, "oldest"), "refuse") == 0,
     };
+
+    if (room.any_ids && strcmp(online_text(space, "kind"), "counter") == 0) {
+        forecast_growing(&room, online_number(space, "records"), online_number(space, "capacity"),
+                         online_number(space, "growth_left_bytes"),
+                         online_real(space, "bytes_each"));
+    }
+    return room;
+}
+
+/* What follows from the newest table: room, a rate, and when it is full. */
+static void add_forecast(json_t *space, const json_t *newest, uint64_t now_s)
+{
     uint64_t opened_s = online_number(newest, "opened_at");
     double added = -1;
 
     if (newest == NULL) {
         return;
     }
-    online_grows(space, &room);
+    struct forecast_room room = online_room(space, newest);
     if (now_s >= opened_s + ONLINE_RATE_S_MIN) {
         added = (double)room.held / (double)(now_s - opened_s);
     }
@@ -422,7 +423,8 @@ static void add_connections(json_t *view, const json_t *stats)
  */
 static void add_replication(json_t *view, const json_t *stats)
 {
-    static const char *const names[] = {"role", "leader", "lag_bytes", "lag_us", "followers"};
+    static const char *const names[] = {"role",  "leader", "lag_bytes", "lag_us",   "followers",
+                                        "epoch", "reign",  "lease_us",  "waits_for"};
     static const char *const flags[] = {"readable", "in_sync"};
     const char *dash = strchr(online_text(stats, "state"), '-');
     const char *trouble = online_text(stats, "trouble");
@@ -438,6 +440,9 @@ static void add_replication(json_t *view, const json_t *stats)
             json_object_set_new(replication, flags[i],
                                 json_boolean(online_number(stats, flags[i]) != 0));
         }
+    }
+    if (json_is_string(json_object_get(replication, "lease_us"))) { /* none: it has no agent */
+        json_object_del(replication, "lease_us");
     }
     if (dash != NULL) {
         json_object_set_new(replication, "state", json_string(dash + 1));

@@ -15,6 +15,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "config/forecast.h"
 #include "tools/rollcall/online_link.h"
 
 enum online_depth {
@@ -41,8 +42,8 @@ json_t *online_find_space(const json_t *view, const char *name); /* NULL: none *
 /* The newest table of a space; NULL: none. */
 json_t *online_newest(const json_t *space);
 
-/* A space of counters of any ids has the room of all its parts, and of what they may grow by. */
-struct forecast_room;
-void online_grows(const json_t *space, struct forecast_room *room);
+/* The room of a space by its newest table (NULL: none). One of counters of any ids has that of all
+ * its parts, and of what they may grow by. */
+struct forecast_room online_room(const json_t *space, const json_t *newest);
 
 #endif

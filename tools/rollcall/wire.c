@@ -91,7 +91,7 @@ static bool wire_wait(struct wire *wire, short events, short *ready)
 
 /* ---- bytes ---- */
 
-/* Room behind what came, moved to the front if need be; a byte more for a NUL. */
+/* Room after what came, moved to the front if need be; a byte more for a NUL. */
 static void wire_make_room(struct wire *wire)
 {
     if (wire->in_at > 0 && wire->in_at == wire->in_length) {

@@ -83,6 +83,8 @@ TROUBLE(journal_behind, figures->journal.unsynced_us = ADMIN_JOURNAL_LAG_US;)
 TROUBLE(checkpoints_fail, figures->events.checkpoint_failures = 3;)
 TROUBLE(dumps_fail, figures->events.dump_failures = 3;)
 TROUBLE(damaged_pages, figures->cold.bad_pages = 3;)
+TROUBLE(reads_fail, figures->events.cold_failed = 1;)
+TROUBLE(journal_crowded, figures->events.journal_refusals = 3;)
 TROUBLE(disk_queue_full, figures->events.cold_busy = 3;)
 TROUBLE(little_disk, figures->disk_free_bytes = 9 * GIB;)
 TROUBLE(connections_refused, figures->events.rejected_connections = 3;)
@@ -140,11 +142,16 @@ static struct admin_replication *followed(struct day *day)
 TROUBLE(diverged, (void)figures; followed(day)->receiver.state = REPL_RECEIVER_DIVERGED;)
 TROUBLE(applies_not, followed(day)->applies = false;
         snprintf(figures->repl.trouble, sizeof(figures->repl.trouble), "space x is missing");)
+TROUBLE(memory_grown, followed(day)->grown = true;
+        snprintf(figures->repl.trouble, sizeof(figures->repl.trouble), "1 MiB is missing");)
 TROUBLE(no_leader, followed(day)->receiver.state = REPL_RECEIVER_CONNECTING;
         snprintf(figures->repl.trouble, sizeof(figures->repl.trouble), "refused");)
 TROUBLE(behind, (void)figures; followed(day)->receiver.lag_us = ADMIN_BEHIND_US;)
 TROUBLE(stale, (void)figures; followed(day)->readable = false;)
-TROUBLE(no_replica, figures->repl.has_feeds = figures->repl.waits = true;)
+TROUBLE(no_replica, figures->repl.has_feeds = figures->repl.waits = true;
+        snprintf(figures->repl.waits_for, sizeof(figures->repl.waits_for), "two");)
+TROUBLE(none_named, figures->repl.has_feeds = figures->repl.waits = true;
+        figures->repl.feeds.waits.lacks = true;)
 TROUBLE(fenced, figures->repl.has_feeds = figures->repl.fenced = true;)
 TROUBLE(follower_behind, figures->repl.has_feeds = true; figures->repl.feeds.count = 1;
         figures->repl.feeds.feeds[0] = (struct repl_feed_stats){
@@ -159,7 +166,9 @@ static const struct {
     {journal_behind, "The journal is behind: its oldest change has waited 5", "iostat"},
     {checkpoints_fail, "3 checkpoints failed in the last ten minutes", "The log says why"},
     {dumps_fail, "3 dumps of tables failed", "The log says why"},
-    {damaged_pages, "3 damaged pages", "rollcall verify"},
+    {damaged_pages, "met 3 pages of dumped tables that the disk has damaged", "rollcall verify"},
+    {reads_fail, "1 read of dumped tables failed", "dmesg"},
+    {journal_crowded, "no room for a change 3 times", "Raise journal.buffer"},
     {disk_queue_full, "3 reads of dumped tables were refused", "Raise cold.threads"},
     {little_disk, "has only 9.00 GiB free", "Free some"},
     {connections_refused, "3 connections were refused", "Raise max-connections (now 100)"},
@@ -188,10 +197,12 @@ static const struct {
     {full_soon, "feed is full in 24 hours", "Raise its `tables`"},
     {diverged, "and 10.0.0.1:11211, which it follows, have other records", "Decide which"},
     {applies_not, "is stored and not carried out: space x is missing", "."},
+    {memory_grown, "are larger than `memory` here: 1 MiB is missing", "raise `memory`"},
     {no_leader, "There is no connection to 10.0.0.1:11211", "refused"},
     {behind, "of journal behind 10.0.0.1:11211", "Look at the link"},
     {stale, "This node refuses reads", "stale-after"},
-    {no_replica, "The follower that answers wait for is away", "Look at that node"},
+    {no_replica, "Answers wait for two, which is away", "Look at that node"},
+    {none_named, "the agent has named none yet", "start a follower"},
     {fenced, "The word of this leader's agent has ended", "rollcall agent status"},
     {follower_behind, "The follower two is 5", "Look at the link"},
 };

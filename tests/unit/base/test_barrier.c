@@ -15,6 +15,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "tests/support/give_way.h"
+
 #define READERS        3
 #define STOPPERS       2
 #define STOPS          300
@@ -75,7 +77,7 @@ static void test_stops_all(void **unused)
         assert_int_equal(pthread_create(&readers[i], NULL, read_turns, &world), 0);
     }
     while (atomic_load(&world.turns) < READERS) {
-        sched_yield();
+        give_way();
     }
     for (int i = 0; i < STOPPERS; i++) {
         assert_int_equal(pthread_create(&stoppers[i], NULL, stop_often, &world), 0);
@@ -102,7 +104,7 @@ struct handover {
 static void wait_for(atomic_int *step, int value)
 {
     while (atomic_load(step) < value) {
-        sched_yield();
+        give_way();
     }
 }
 
@@ -129,7 +131,7 @@ static void test_waits_for_the_turn(void **unused)
         assert_int_equal(pthread_create(&thread, NULL, stop_once, &handover), 0);
         wait_for(&handover.step, 1);
         for (int i = 0; i < 1000; i++) {
-            sched_yield();
+            give_way();
             assert_int_equal(atomic_load(&handover.step), 1);
         }
         barrier_leave(handover.member);
@@ -162,7 +164,7 @@ static void test_holds_up_entering(void **unused)
     assert_int_equal(pthread_create(&thread, NULL, enter_once, &handover), 0);
     wait_for(&handover.step, 1);
     for (int i = 0; i < 1000; i++) {
-        sched_yield();
+        give_way();
         assert_int_equal(atomic_load(&handover.step), 1);
     }
     barrier_go(handover.barrier);

@@ -10,12 +10,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "tests/support/give_way.h"
 #include "tests/support/random.h"
 #include "tests/support/step.h"
 
@@ -347,7 +347,7 @@ static void *put_others(void *context)
     uint64_t value[DICT_VALUE_WORDS] = {0};
     for (uint32_t round = 1;; round++) {
         while (atomic_load(&race->begun) < round) {
-            sched_yield();
+            give_way();
         }
         if (atomic_load(&race->begun) == RACE_OVER) {
             return NULL;
@@ -371,7 +371,7 @@ static void let_other(void *context)
     uint64_t since_us = clock_monotonic_us();
     uint32_t round = atomic_fetch_add(&race->begun, 1) + 1;
     while (atomic_load(&race->ended) != round && clock_monotonic_us() - since_us < RACE_WAIT_US) {
-        sched_yield();
+        give_way();
     }
 }
 
@@ -422,7 +422,7 @@ static void race_at(struct race *race, uint64_t step)
     uint64_t count = dict_count(race->dict);
     assert_true(step_run(step, put_mine, let_other, race));
     while (atomic_load(&race->ended) != atomic_load(&race->begun)) {
-        sched_yield();
+        give_way();
     }
     assert_true(race->mine != race->others);
     assert_true(dict_delete(race->dict, race->mine ? FIRST_NEW + 1 : FIRST_NEW, 0));

@@ -1,7 +1,8 @@
 /* dumped_space.c: see dumped_space.h. */
 #include "tests/unit/counter/dumped_space.h"
 
-#include <sched.h>
+#include "tests/support/give_way.h"
+
 #include <string.h>
 
 static void no_wake(void *target, uint64_t serial)
@@ -22,7 +23,7 @@ enum engine_status space_run(struct dumped_space *space, enum engine_verb verb, 
             break;
         }
         d->engine->functions->maintain(d->engine, NULL);
-        sched_yield();
+        give_way();
     }
     space->call.value[space->call.op.value_length] = '\0';
     return space->call.op.status;

@@ -365,21 +365,21 @@ static void test_slot_names(void **unused)
 {
     (void)unused;
     struct engine *engine = open_space("a:20 ab:20 abc:20", false);
-    int slot = 7;
-    assert_true(engine->functions->slot(engine, "", 0, &slot) && slot == REC);
-    assert_true(engine->functions->slot(engine, ".", 1, &slot) && slot == REC);
-    assert_true(engine->functions->slot(engine, ".a", 2, &slot) && slot == 0);
-    assert_true(engine->functions->slot(engine, ".ab", 3, &slot) && slot == 1);
-    assert_true(engine->functions->slot(engine, ".abcd", 4, &slot) && slot == 2); /* by length */
-    assert_false(engine->functions->slot(engine, ".abcd", 5, &slot));
-    assert_false(engine->functions->slot(engine, ".b", 2, &slot));
-    assert_false(engine->functions->slot(engine, "a", 1, &slot));
-    assert_false(engine->functions->slot(engine, ".A", 2, &slot));
+    struct engine_op op = {.slot = 7};
+    assert_true(engine->functions->slots(engine, "", 0, &op) && op.slot == REC);
+    assert_true(engine->functions->slots(engine, ".", 1, &op) && op.slot == REC);
+    assert_true(engine->functions->slots(engine, ".a", 2, &op) && op.slot == 0);
+    assert_true(engine->functions->slots(engine, ".ab", 3, &op) && op.slot == 1);
+    assert_true(engine->functions->slots(engine, ".abcd", 4, &op) && op.slot == 2); /* by length */
+    assert_false(engine->functions->slots(engine, ".abcd", 5, &op));
+    assert_false(engine->functions->slots(engine, ".b", 2, &op));
+    assert_false(engine->functions->slots(engine, "a", 1, &op));
+    assert_false(engine->functions->slots(engine, ".A", 2, &op));
     char longest[ENGINE_SPACE_NAME_MAX + 3];
     memset(longest, 'a', sizeof(longest));
     longest[0] = '.';
-    assert_false(engine->functions->slot(engine, longest, sizeof(longest), &slot));
-    assert_false(engine->functions->slot(engine, longest, sizeof(longest) - 2, &slot));
+    assert_false(engine->functions->slots(engine, longest, sizeof(longest), &op));
+    assert_false(engine->functions->slots(engine, longest, sizeof(longest) - 2, &op));
     close_space(engine);
 }
 
@@ -391,12 +391,12 @@ static void test_some_names(void **unused)
     struct engine_op op;
     static const char *const bad[] = {".a+",  ".+a",  ".+",       ".a++ab",
                                       ".a+a", ".a+b", ".a+abc+a", "a+ab"};
-    assert_true(engine->functions->some(engine, ".abc+a", 6, &op));
+    assert_true(engine->functions->slots(engine, ".abc+a", 6, &op));
     assert_true(op.slot == ENGINE_SLOT_SOME && op.some == 5 && op.order == 2);
-    assert_true(engine->functions->some(engine, ".ab+abc+a", 9, &op));
+    assert_true(engine->functions->slots(engine, ".ab+abc+a", 9, &op));
     assert_true(op.slot == ENGINE_SLOT_SOME && op.some == 7 && op.order == 0x021);
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        assert_false(engine->functions->some(engine, bad[i], strlen(bad[i]), &op));
+        assert_false(engine->functions->slots(engine, bad[i], strlen(bad[i]), &op));
     }
     close_space(engine);
 }

@@ -6,7 +6,7 @@
 
 #include "row/row_private.h"
 
-/* Another table opens behind the dumped one; returns the frontier it opens at. */
+/* Another table opens after the dumped one; returns the frontier it opens at. */
 static uint64_t open_behind(struct dumped_space *f)
 {
     uint64_t frontier = atomic_load(&space_row(f)->tables[0]->frontier);

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 
 #include "base/barrier.h"
 #include "base/check.h"
+#include "tests/support/give_way.h"
 #include "tests/support/random.h"
 #include "tests/support/rows.h"
 
@@ -331,7 +331,7 @@ static void run_inside(const struct client *client, struct barrier_member *membe
         again = op->status == ENGINE_PENDING;
         barrier_leave(member);
         if (again) {
-            sched_yield();
+            give_way();
         }
     }
     call->value[op->value_length] = '\0';
@@ -406,7 +406,7 @@ static void *run_keeper(void *argument)
     struct client *keeper = argument;
     while (!atomic_load(keeper->stop)) {
         keeper->engine->functions->maintain(keeper->engine, keeper->barrier);
-        sched_yield();
+        give_way();
     }
     return NULL;
 }

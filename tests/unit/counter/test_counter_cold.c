@@ -118,7 +118,7 @@ static void a_bad_page_is_an_error(void **state)
     const struct dumps_set *set = &f->dumps.last;
     for (size_t i = 0; i < set->count; i++) {
         snprintf(path, sizeof(path), "/d/%s", set->files[i].name);
-        for (uint64_t page = 1; set->files[i].dump && page < 17; page++) { /* behind the header */
+        for (uint64_t page = 1; set->files[i].dump && page < 17; page++) { /* after the header */
             assert_true(vfs_sim_flip(f->dumps.sim, path, page * 4096 + 100, 3));
         }
     }
@@ -349,7 +349,7 @@ struct overtaking {
     struct dumped_space *fixture;
     uint64_t id;
     unsigned left;  /* changes that are still to overtake */
-    uint64_t after; /* the value behind the last one carried out */
+    uint64_t after; /* the value after the last one carried out */
 };
 
 static enum engine_status decide_incr(const struct counter_edit *edit, bool present,

@@ -4,9 +4,9 @@
  * is dumped out of turn; in rising, falling and random order, and after restarts at any moment.
  */
 #include "row/row_data.h"
+#include "tests/support/give_way.h"
 #include "tests/unit/counter/dumped_space.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
 #include "row/row_private.h"
@@ -58,7 +58,7 @@ static void late_run(struct late *late, enum engine_verb verb, uint64_t id, cons
                 late->rounds++;
             }
         } else if (status == ENGINE_PENDING) {
-            sched_yield(); /* for a page */
+            give_way(); /* for a page */
         }
     }
     assert_int_equal(status, ENGINE_DONE);

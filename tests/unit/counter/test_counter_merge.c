@@ -175,6 +175,47 @@ static void an_overrun_dump_gets_more_room(void **state)
     }
 }
 
+struct flushing {
+    struct dumped_space *space;
+    bool done;
+};
+
+/* As a merge reads its table's file everything is forgotten, and the table destroyed. */
+static void flush_all(void *context, enum vfs_sim_op op, const char *path)
+{
+    struct flushing *flushing = context;
+    struct dumped_space *f = flushing->space;
+    struct row *row = space_row(f);
+    (void)path;
+    if (op == VFS_SIM_PREAD && !flushing->done && row->merges > 0) {
+        flushing->done = true;
+        assert_true(row->log->reserve(row->log));
+        f->dumps.engine->functions->clear(f->dumps.engine);
+        f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
+        assert_null(row->retired);
+    }
+}
+
+/* What it reads stays until it has ended, and counts as long. */
+static void a_merge_outlives_its_table(void **state)
+{
+    struct dumped_space *f = *state;
+    struct flushing flushing = {f, false};
+    unsigned changed = 0;
+    while (space_run(f, ENGINE_INCR, 0, FIRST + changed, "1") == ENGINE_DONE) {
+        changed++;
+        assert_true(changed < SEEN);
+    }
+    vfs_sim_hook(f->dumps.sim, flush_all, &flushing);
+    space_round(f);
+    vfs_sim_hook(f->dumps.sim, NULL, NULL);
+    assert_true(flushing.done);
+    assert_int_equal(dumps_cold(&f->dumps), 0);
+    assert_int_equal(f->dumps.cold.overlay_bytes, 0);
+    space_expect(f, FIRST, NULL);
+    space_set(f, FIRST, "7,8");
+}
+
 #define TIGHT(name) cmocka_unit_test_setup_teardown(name, space_create_tight, space_destroy)
 
 int main(void)
@@ -183,6 +224,7 @@ int main(void)
         TIGHT(a_full_overlay_refuses_until_it_is_merged),
         cmocka_unit_test_setup_teardown(merges_make_room_beside, space_create_small, space_destroy),
         TIGHT(a_bad_page_stops_no_other_merge),
+        TIGHT(a_merge_outlives_its_table),
         cmocka_unit_test_setup_teardown(an_overrun_dump_gets_more_room, space_create,
                                         space_destroy),
     };

@@ -12,7 +12,6 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 #include "row/row_private.h"
 #include "tests/support/counters.h"
 #include "tests/support/dumps.h"
+#include "tests/support/give_way.h"
 #include "tests/support/random.h"
 
 #define MAX_ID    ((1ull << 40) - 1)
@@ -126,7 +126,7 @@ static bool add_meanwhile(struct world *w, uint64_t index)
     call.op.status = ENGINE_PENDING;
     for (unsigned tries = 0; tries < TRIES && call.op.status == ENGINE_PENDING; tries++) {
         dumps_run(&w->dumps, &call.op, &w->sink.sink);
-        sched_yield();
+        give_way();
     }
     cold_release(w->dumps.cold.cold, &call.op.ticket);
     bool done = call.op.status == ENGINE_DONE;
@@ -183,7 +183,7 @@ static enum engine_status run(struct world *w, enum engine_verb verb, int slot, 
         }
         try_again(w);
         go_on(w);
-        sched_yield();
+        give_way();
     }
     w->call.value[w->call.op.value_length] = '\0';
     if (row_asked(row_of(w))) {

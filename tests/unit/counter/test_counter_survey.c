@@ -125,11 +125,34 @@ static void test_all_met(void **unused)
     engine->functions->destroy(engine);
 }
 
+/* Records of sixteen small slots have many values: a step looks at fewer of them. */
+static void test_steps(void **unused)
+{
+    struct engine_survey survey = {.from = 0};
+    uint64_t before = 0;
+    unsigned steps = 0;
+    struct engine *engine = open_tables("a:2 b:2 c:2 d:2 e:2 f:2 g:2 h:2 i:2 j:2 k:2 l:2 m:2 n:2 "
+                                        "o:2 p:2");
+    (void)unused;
+    for (uint64_t id = 1; id <= IDS; id++) {
+        put(engine, 15, id, 1);
+    }
+    while (engine->functions->survey(engine, &survey)) {
+        assert_true((met(&survey) - before) * 16 <= COUNTER_SURVEY_VALUES + 64 * 16);
+        before = met(&survey);
+        assert_true(++steps < STEPS_MAX);
+    }
+    assert_int_equal(met(&survey), IDS);
+    assert_true(steps > IDS * 16 / COUNTER_SURVEY_VALUES);
+    engine->functions->destroy(engine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_all_met),
+        cmocka_unit_test(test_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
  * test_counter_tokens.c: cas tokens of changes, wherever a record may lie: a token that is compared
- * before, and the one that is handed out behind; threads that compare and swap.
+ * before, and the one that is handed out after; threads that compare and swap.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +17,15 @@
 #include "base/check.h"
 #include "base/num.h"
 #include "tests/support/dumps.h"
+#include "tests/support/give_way.h"
 #include "tests/support/rows.h"
 
 #define REC        ENGINE_SLOT_RECORD
 #define SLOTS      4
 #define AUX_BYTES  (64u << 10)
-#define ROLLED     (3u * ROWS_TABLE_WORTH) /* ids behind which the first ones have left */
+#define ROLLED     (3u * ROWS_TABLE_WORTH) /* ids after which the first ones have left */
 #define ID         (rows_dense(0))
-#define SETTLED    2000u /* ids behind which they lie in groups */
+#define SETTLED    2000u /* ids after which they lie in groups */
 #define SEEN       120u  /* of a file, one by one */
 #define DUMPED     7000u /* more than a table takes */
 #define ROUNDS     20000u
@@ -76,7 +76,7 @@ static enum engine_status run_dumped(struct runner *runner)
         if (op->status != ENGINE_PENDING) {
             break;
         }
-        sched_yield();
+        give_way();
     }
     runner->call.value[op->value_length] = '\0';
     return op->status;
@@ -517,7 +517,7 @@ static void *add_many(void *argument)
     uint64_t now = token(runner, 0);
     uint64_t value = strtoull(runner->call.value, NULL, 10);
     for (unsigned left = INCREMENTS; left > 0;) {
-        sched_yield(); /* between token and change, so that others come in between */
+        give_way(); /* between token and change, so that others come in between */
         if (add_one(runner, value, now, left % 2)) {
             now = runner->call.op.cas_now; /* of what it made, whoever came since */
             value++;

@@ -75,7 +75,7 @@ static const struct example examples[] = {
     {"", 1, ""},
     {"7", 1, "7"},
     {"0007,00,", 3, "7,0,"},
-    {"7  ,8 ,9   ", 3, "7,8,9"}, /* spaces behind a number: decr of memcached pads */
+    {"7  ,8 ,9   ", 3, "7,8,9"}, /* spaces after a number: decr of memcached pads */
     {"  ,1", 2, ",1"},
     {"18446744073709551615,1", 2, "18446744073709551615,1"},
     {"18446744073709551616,1", 2, NULL},

@@ -39,7 +39,7 @@ static void describe_longest(unsigned char *bytes, size_t *length)
             counter_table_set_view(opened.table, &config);
         }
     }
-    *length = counter_table_describe(opened.table, bytes);
+    *length = counter_table_describe(opened.table, bytes, NULL);
     counters_table_close(&opened);
 }
 
@@ -71,7 +71,7 @@ static void test_description(void **unused)
     struct counter_table *table = describe_back(&config, bytes, length, region, false);
     assert_non_null(table);
     assert_true(counter_table_is_previewed(table)); /* it does not know these slots */
-    assert_int_equal(counter_table_describe(table, again), length);
+    assert_int_equal(counter_table_describe(table, again, NULL), length);
     assert_memory_equal(bytes, again, length);
     counter_table_destroy(table);
     memory_region_destroy(region, config.row.table_bytes);

@@ -39,7 +39,7 @@ static void make_space(struct space_settings *space, const char *name, enum spac
     }
 }
 
-/* Power goes, not the process's own memory: it is wound up behind it. */
+/* Power goes, not the process's own memory: it is wound up after it. */
 static void kill_server(struct harness *gone)
 {
     vfs_sim_kill(sim);

@@ -123,7 +123,7 @@ static void test_noreply(void **state)
     close(fd);
 }
 
-/* A past exptime: stored when there is a table, and deleted behind it. */
+/* A past exptime: stored when there is a table, and deleted after it. */
 static void test_past_exptime(void **state)
 {
     int fd = harness_connect(&harness);

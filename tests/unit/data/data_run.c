@@ -1,6 +1,5 @@
 #include "data_run.h"
 
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "data/fill.h"
+#include "tests/support/give_way.h"
 #include "toy_engine.h"
 
 #define WAIT_US_MAX 60000000u
@@ -270,7 +270,7 @@ void data_run_pause(uint64_t *waited)
     if (clock_monotonic_us() - *waited > WAIT_US_MAX) {
         fail_msg("waited in vain");
     }
-    sched_yield();
+    give_way();
 }
 
 /* ---- the directory ---- */

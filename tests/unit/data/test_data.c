@@ -245,7 +245,7 @@ static void await_look(void)
     }
 }
 
-/* A disk that is full behind a checkpoint is no reason for the next one at once. */
+/* A disk that is full after a checkpoint is no reason for the next one at once. */
 static void test_rounds_on_a_full_disk(void **state)
 {
     (void)state;
@@ -394,7 +394,7 @@ static void test_kill(void **state)
     assert_true(data_run_end(&run));
 }
 
-/* Behind a clean stop nothing is replayed; only starts behind another end raise the epoch. */
+/* After a clean stop nothing is replayed; only starts after another end raise the epoch. */
 static void test_clean_stop(void **state)
 {
     (void)state;
@@ -614,7 +614,7 @@ static void test_stop_while_loading(void **state)
     assert_true(data_run_end(&run));
 }
 
-/* A second recovery behind a first that changed nothing: what was replayed is not lost with it. */
+/* A second recovery after a first that changed nothing: what was replayed is not lost with it. */
 static void test_kill_behind_recovery(void **state)
 {
     (void)state;

@@ -326,7 +326,7 @@ static void test_failed_and_killed(void **state)
     assert_true(data_run_end(&run));
 }
 
-/* The sync of the directory behind the rename of the manifest fails. */
+/* The sync of the directory after the rename of the manifest fails. */
 static void fail_sync(void *context, enum vfs_sim_op op, const char *path)
 {
     (void)context;
@@ -421,7 +421,7 @@ static void test_stopped_meanwhile(void **state)
     (void)state;
     data_run_start(&run);
     fill(1);
-    toy_image_for_ever(data_run_engine(&run, 1), true); /* behind all images of a */
+    toy_image_for_ever(data_run_engine(&run, 1), true); /* after all images of a */
     data_checkpoint(run.data);
     DATA_RUN_WAIT_FOR(toy_images(data_run_engine(&run, 1)) == 1);
     data_stop(run.data);

@@ -1,5 +1,4 @@
 /* Tables that leave memory: rounds for them alone, what the manifest names, and starts. */
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,6 +15,7 @@
 #include "data_run.h"
 #include "store/cold.h"
 #include "store/manifest.h"
+#include "tests/support/give_way.h"
 #include "tests/support/random.h"
 #include "toy_engine.h"
 
@@ -209,7 +209,7 @@ static void test_touched(void **state)
         ask(toy_leave, 0, table * TOY_RANGE);
         while (data_run_stats(&run).dumps == before) {
             engine->keeper.notify(engine->keeper.context);
-            sched_yield();
+            give_way();
         }
     }
     restart();
@@ -507,7 +507,7 @@ static void test_power_cuts(void **state)
         assert_true(journal_sync_now(data_journal(run.data)));
         ask(there ? toy_merge : toy_leave, 0, id);
         for (uint64_t k = test_random_below(&random, 2000); k > 0; k--) {
-            sched_yield();
+            give_way();
         }
         data_run_power_cut(&run, i);
         assert_true(data_run_begin(&run));

@@ -86,7 +86,7 @@ static size_t same_history(void)
     return count;
 }
 
-/* A reign begins with each start behind no clean stop, at the end of the stream; checkpoints and
+/* A reign begins with each start after no clean stop, at the end of the stream; checkpoints and
  * clean stops go on with it, and the stream stays what it is. */
 static void test_reigns(void **state)
 {

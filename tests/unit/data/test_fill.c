@@ -49,6 +49,16 @@ static bool fill_end(void)
     return data_run_end(&run) && ended;
 }
 
+/* What was filled is there for a daemon, which is left running. */
+static void end_and_start(void)
+{
+    run.filled = true;
+    assert_true(fill_end());
+    run.fills = run.filled = false;
+    assert_true(data_run_begin(&run));
+    data_run_check(&run);
+}
+
 static void expect_refused(void)
 {
     run.fills = false;
@@ -79,7 +89,7 @@ static void test_fill_is_whole(void **state)
 }
 
 /* A table that has an image of where the journal ends is written again, though no record came. */
-static void test_fill_behind_a_checkpoint(void **state)
+static void test_fill_after_a_checkpoint(void **state)
 {
     (void)state;
     assert_true(data_run_begin(&run));
@@ -87,11 +97,7 @@ static void test_fill_behind_a_checkpoint(void **state)
     fill_some(1);
     assert_true(data_run_checkpoint(&run));
     fill_some(9);
-    run.filled = true;
-    assert_true(fill_end());
-    run.fills = run.filled = false;
-    assert_true(data_run_begin(&run));
-    data_run_check(&run);
+    end_and_start();
     assert_true(data_run_end(&run));
 }
 
@@ -116,11 +122,7 @@ static void test_fill_cut_off(void **state)
     assert_true(data_run_begin(&run));
     data_run_check(&run); /* nothing is left of those before */
     fill_some(7);
-    run.filled = true;
-    assert_true(fill_end());
-    run.fills = run.filled = false;
-    assert_true(data_run_begin(&run));
-    data_run_check(&run);
+    end_and_start();
     assert_true(data_run_end(&run));
 }
 
@@ -141,7 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_fill_is_whole, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_fill_behind_a_checkpoint, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_fill_after_a_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fill_cut_off, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fill_finds_something, setup, teardown),
     };

@@ -182,7 +182,7 @@ static void test_full_buffer_refuses(void **state)
     assert_true(commit(&sink));
     sim_journal_ungate(&disk);
     assert_true(journal_sync_now(disk.journal));
-    while (!reserve()) { /* given back just behind the sync */
+    while (!reserve()) { /* given back just after the sync */
     }
     scan(&found);
     assert_int_equal(found.changes, count);

@@ -1,6 +1,5 @@
 #include "toy_engine.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/memory.h"
 #include "row/row_follow.h"
 #include "store/table_file.h"
+#include "tests/support/give_way.h"
 
 #define TOY_MAGIC   0x746f79u
 #define TOY_OPEN    (2 * TOY_TABLES_KEPT)
@@ -337,7 +337,7 @@ enum engine_image row_image_write(const struct row *row, const struct row_image 
         toy->begun(toy->context, &toy->engine, image->serial);
     }
     while (toy->image_for_ever && !*stop) {
-        sched_yield();
+        give_way();
     }
     if (*stop) {
         return ENGINE_IMAGE_STOPPED;
@@ -461,7 +461,7 @@ bool row_restore_load(struct row *row, struct row_table *table, const struct tab
 
     CHECK(pages != NULL);
     while (toy_in(row)->load_for_ever && !*stop) {
-        sched_yield();
+        give_way();
     }
     bool loaded = !*stop;
 

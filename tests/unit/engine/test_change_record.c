@@ -133,7 +133,7 @@ static void test_events(void **unused)
     }
 }
 
-/* Words of all lengths that are allowed; a byte behind a word, none, or too few bytes is no head.
+/* Words of all lengths that are allowed; a byte after a word, none, or too few bytes is no head.
  */
 static void test_space_head(void **unused)
 {

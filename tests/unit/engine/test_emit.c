@@ -46,12 +46,14 @@ static void test_shares(void **unused)
     (void)unused;
     for (uint64_t part = 0; part < 4000; part += 7) {
         char wanted[32];
-        snprintf(wanted, sizeof(wanted), "%.4f", (double)part / 1013);
+        snprintf(wanted, sizeof(wanted), "%.4f", part < 1013 ? (double)part / 1013 : 1.0);
         emit_share(&to, "share", part, 1013);
         assert_string_equal(told.text, wanted);
     }
     emit_share(&to, "share", 5, 0);
     assert_string_equal(told.text, "0.0000");
+    emit_share(&to, "share", UINT64_MAX, 1);
+    assert_string_equal(told.text, "1.0000");
     emit_share(&to, "share", 99999, 100000);
     assert_string_equal(told.text, "1.0000");
 }

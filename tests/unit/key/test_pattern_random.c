@@ -249,7 +249,7 @@ static void next_id(uint64_t *id)
                                : random_state >> (1 + random_below(63));
 }
 
-/* Keys one behind the other, whose heads are the same as a rule, by two sets in turns; one of them
+/* Keys one after the other, whose heads are the same as a rule, by two sets in turns; one of them
  * is a new one now and then, and may lie where the one before it lay. */
 static void test_pages(void **unused)
 {

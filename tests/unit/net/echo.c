@@ -120,7 +120,7 @@ static bool append_big(struct buf *out, const char *number)
     size_t bytes = (size_t)strtoul(number, NULL, 10);
     char *room = buf_room(out, bytes + 1);
     if (room == NULL) {
-        return false; /* does not fit behind the others: the next turn's */
+        return false; /* does not fit after the others: the next turn's */
     }
     for (size_t i = 0; i < bytes; i++) {
         room[i] = big_letter(i);

@@ -92,7 +92,7 @@ static void test_everybody(void **unused)
     end(&crowd);
 }
 
-/* More lines than a turn takes: the next turn comes behind the answers of the first. */
+/* More lines than a turn takes: the next turn comes after the answers of the first. */
 static void test_order(void **unused)
 {
     enum { LINES = 5 * ECHO_LINES_PER_TURN };

@@ -1,7 +1,6 @@
 /*
  * test_net_hold.c: answers that are held until a commit, and those that wait for a release.
  */
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <cmocka.h>
 
 #include "echo.h"
+#include "tests/support/give_way.h"
 
 #define FOR_EVER 1000000u /* permits */
 #define BUDGET   (16u << 20)
@@ -242,7 +242,7 @@ static void *release_all(void *argument)
         for (unsigned i = 0; i < echo->threads; i++) {
             net_release(atomic_load(&echo->workers[i]), number);
         }
-        (void)sched_yield();
+        give_way();
     }
     return NULL;
 }
@@ -485,7 +485,7 @@ static void test_woken_while_held(void **unused)
     echo_stop(&echo);
 }
 
-/* What the socket does not take goes the ordinary way, and the rest of the pipe behind it. */
+/* What the socket does not take goes the ordinary way, and the rest of the pipe after it. */
 static void test_slow_reader(void **unused)
 {
     enum { ANSWERS = 12, LETTERS = 1000000 };

@@ -2,7 +2,6 @@
  * test_net_release.c: a release at any moment after its commit; the end of all releases: what waits
  * is closed, now and later; a wake, and the end, while a connection's turn is to come again.
  */
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <cmocka.h>
 
 #include "echo.h"
+#include "tests/support/give_way.h"
 #include "tests/support/step.h"
 
 #define BUDGET (16u << 20)
@@ -121,11 +121,11 @@ static void test_end_while_queued(void **unused)
         client_say(fds[i], "again\n");
         unsigned before = atomic_load(&echo.again);
         while (atomic_load(&echo.again) < before + 2) {
-            sched_yield();
+            give_way();
         }
         net_wake(atomic_load(&echo.waiting_worker), atomic_load(&echo.waiting_serial));
     }
-    close(client_ready(&echo)); /* behind the last wake */
+    close(client_ready(&echo)); /* after the last wake */
     wait_for(&echo.closed, 1);
     echo_stop(&echo);
     assert_int_equal(echo.closed, 4);

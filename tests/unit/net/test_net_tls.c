@@ -225,7 +225,7 @@ static void test_suspended(void **unused)
     echo_stop(&echo);
 }
 
-/* The end of the socket without that of TLS, right behind a request. */
+/* The end of the socket without that of TLS, right after a request. */
 static void test_end_behind_request(void **unused)
 {
     struct echo echo;

@@ -104,8 +104,8 @@ static void test_refusals(void **unused)
     assert_int_equal(refused(engine, ENGINE_DELETE, 1, "", false), ENGINE_E_DELETES_OFF);
     assert_int_equal(refused(engine, ENGINE_DELETE, 2, "", false), ENGINE_E_DELETES_OFF);
     assert_true(phantoms_hold(engine, 1, "u"));
-    int slot;
-    assert_false(engine->functions->slot(engine, ".like", 5, &slot));
+    struct engine_op op;
+    assert_false(engine->functions->slots(engine, ".like", 5, &op));
     phantoms_destroy(engine);
 }
 

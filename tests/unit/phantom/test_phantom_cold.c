@@ -369,7 +369,6 @@ static void test_given_up(void **unused)
     assert_false(row_tap_written(&hot->row));
     assert_int_equal(cold_run(&space, ENGINE_SET, hot->row.base, NEW + 1000), ENGINE_DONE);
     phantom_check(space.engine);
-    phantom_table_untap(hot);
     phantom_table_tap(hot, &space.dumps.cold, 0);
     atomic_store(&hot->row.tap, ROW_TAP_WRITING);
     assert_true(row_tap_written(&hot->row)); /* too late to give up */
@@ -378,7 +377,7 @@ static void test_given_up(void **unused)
         op = cold_op(&space, space.engine, ENGINE_SET, hot->row.base, NEW + 2000 + i);
     }
     assert_int_equal(op.error, ENGINE_E_BUSY);
-    phantom_table_untap(hot);
+    phantom_table_tap(hot, NULL, 0);
     cold_end(&space);
 }
 

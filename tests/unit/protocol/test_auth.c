@@ -64,7 +64,7 @@ static void expect_split(enum auth_wish wish, const struct codec *codec, const c
     struct auth_request request;
 
     for (size_t n = 1; n < length && wish == AUTH_TRY; n++) {
-        char *part = malloc(n); /* no byte behind it may be looked at */
+        char *part = malloc(n); /* no byte after it may be looked at */
 
         assert_non_null(part);
         memcpy(part, bytes, n);

@@ -521,7 +521,7 @@ static void test_any_split(void **unused)
     }
 }
 
-/* Flags that are letters alone are read in one walk: behind a space the same line is not. */
+/* Flags that are letters alone are read in one walk: after a space the same line is not. */
 static void test_letters(void **unused)
 {
     (void)unused;

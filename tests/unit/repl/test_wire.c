@@ -18,7 +18,7 @@ static char error[REPL_TEXT_MAX + 1];
 
 static bool parse(enum repl_side side, const char *text)
 {
-    char exact[REPL_LINE_MAX + 16]; /* no byte behind the text, for sanitizers */
+    char exact[REPL_LINE_MAX + 16]; /* no byte after the text, for sanitizers */
     size_t length = strlen(text);
 
     assert_true(length <= sizeof(exact));

@@ -310,15 +310,16 @@ static void fake_change(struct engine *engine, struct engine_op *op, struct chan
     pthread_mutex_unlock(&fake->lock);
 }
 
-static bool fake_slot(const struct engine *engine, const char *tail, size_t length, int *slot)
+static bool fake_slots(const struct engine *engine, const char *tail, size_t length,
+                       struct engine_op *op)
 {
     (void)engine;
     if (length == 0 || (length == 1 && tail[0] == '.')) {
-        *slot = ENGINE_SLOT_RECORD;
+        op->slot = ENGINE_SLOT_RECORD;
         return true;
     }
-    *slot = length == 2 && tail[0] == '.' ? tail[1] - 'a' : -2;
-    return *slot == 0 || *slot == 1;
+    op->slot = length == 2 && tail[0] == '.' ? tail[1] - 'a' : -2;
+    return op->slot == 0 || op->slot == 1;
 }
 
 static void fake_clear(struct engine *engine)
@@ -473,7 +474,7 @@ static void fake_destroy(struct engine *engine)
 
 static const struct engine_functions functions = {
     .kind = "fake",
-    .slot = fake_slot,
+    .slots = fake_slots,
     .prepare = fake_prepare,
     .read = fake_read,
     .change = fake_change,

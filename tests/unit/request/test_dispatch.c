@@ -110,6 +110,25 @@ static void test_order_in_a_batch(void **state)
     close(fd);
 }
 
+/* Requests of one key are routed together as far as they ask for the same. */
+static void test_neighbours_differ(void **state)
+{
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    harness_ask(fd,
+                "set f:1.a 0 0 1\r\n5\r\nset f:1.a 0 -1 1\r\n6\r\nset f:2.a 0 0 1\r\n7\r\n"
+                "get f:1.a f:2.a\r\n",
+                "STORED\r\nSTORED\r\nSTORED\r\nVALUE f:2.a 0 1\r\n7\r\nEND\r\n");
+    harness_ask(fd,
+                "set f:3.a 0 0 1\r\n5\r\nreplace f:9.a 0 0 1\r\n1\r\nset f:4.a 0 0 1\r\n6\r\n"
+                "get f:9.a f:4.a\r\n",
+                "STORED\r\nNOT_STORED\r\nSTORED\r\nVALUE f:4.a 0 1\r\n6\r\nEND\r\n");
+    harness_ask(fd, "mg f:2.a v\r\nmg f:2.a v N0\r\nmg f:2.a v\r\n",
+                "VA 1\r\n7\r\nCLIENT_ERROR invalid flag\r\nVA 1\r\n7\r\n");
+    close(fd);
+}
+
 static void test_two_spaces_in_one_get(void **state)
 {
     int fd = harness_connect(&harness);
@@ -548,6 +567,7 @@ int main(void)
         HARNESS_TEST(test_each_command, &usual),
         HARNESS_TEST(test_past_exptime_deletes, &usual),
         HARNESS_TEST(test_order_in_a_batch, &usual),
+        HARNESS_TEST(test_neighbours_differ, &usual),
         HARNESS_TEST(test_two_spaces_in_one_get, &usual),
         HARNESS_TEST(test_one_byte_at_a_time, &usual),
         HARNESS_TEST(test_pending_read_keeps_order, &usual),

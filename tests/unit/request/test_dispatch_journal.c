@@ -2,7 +2,6 @@
  * test_dispatch_journal.c: a whole server whose changes go to a journal on a simulated disk: when
  * answers leave, what a full buffer, a full disk and a failed one do to them.
  */
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,6 +18,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "harness.h"
+#include "tests/support/give_way.h"
 #include "tests/unit/data/sim_journal.h"
 
 #define MANY      3000         /* increments: more than the journal's buffer takes … */
@@ -152,6 +152,30 @@ static void test_held_until_written(void **state)
     harness_expect(fds[0], "STORED\r\n");
     harness_expect(fds[1], "NOT_STORED\r\n");
     assert_true(all_written());
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* What was held until after the lease of a leader is not answered: another may lead. */
+static void test_held_beyond_the_lease(void **state)
+{
+    int fds[2];
+
+    (void)state;
+    connect_two(fds);
+    atomic_store(&harness.server->lease_us, UINT64_MAX);
+    harness.server->leased = true;
+    sim_journal_gate(&disk, VFS_SIM_PWRITE);
+    harness_say(fds[0], "incr f:1.a 1\r\n");
+    sim_journal_await(&disk);
+    expect_nothing(fds[0]);
+    atomic_store(&harness.server->lease_us, 1);
+    sim_journal_ungate(&disk);
+    harness_expect_closed(fds[0]);
+    harness_ask(fds[1], "incr f:1.a 1\r\n", "SERVER_ERROR \r\n"); /* nobody said who leads */
+    harness_ask(fds[1], "get f:1.a\r\n", "VALUE f:1.a 0 1\r\n1\r\nEND\r\n");
+    atomic_store(&harness.server->lease_us, UINT64_MAX);
+    harness_ask(fds[1], "incr f:1.a 1\r\n", "2\r\n");
     close(fds[0]);
     close(fds[1]);
 }
@@ -500,7 +524,7 @@ static void test_full_buffer_waits(void **state)
     close(other);
 }
 
-/* If it lasts it is refused; nothing before or behind it is lost. */
+/* If it lasts it is refused; nothing before or after it is lost. */
 static void test_full_buffer_refuses(void **state)
 {
     struct journal_writer hog;
@@ -642,7 +666,7 @@ static void test_idle_workers_hold_nothing(void **state)
     assert_true(journal_sync_now(disk.journal));
     while (room_left() <
            room) { /* the last one may be about to give it back; the test has a limit */
-        sched_yield();
+        give_way();
     }
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
         close(fds[i]);
@@ -746,6 +770,7 @@ int main(void)
         TEST(test_writes, always),
         TEST(test_reads, always),
         TEST(test_held_until_written, everysec),
+        TEST(test_held_beyond_the_lease, everysec),
         TEST(test_write_hangs, never),
         TEST(test_write_hangs, everysec),
         TEST(test_write_hangs, always),

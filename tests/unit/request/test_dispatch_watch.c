@@ -92,7 +92,7 @@ static void check_slow(const char *key, enum watch_class class, enum watch_tier 
     fail_msg("no slow request of %s among %zu", key, count);
 }
 
-/* The one that waited has its time from then on; those behind it are not its fault. */
+/* The one that waited has its time from then on; those after it are not its fault. */
 static void test_waited(void **state)
 {
     const struct timespec some_ms = {.tv_nsec = 5000000};

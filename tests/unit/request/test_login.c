@@ -325,7 +325,7 @@ static void test_wait_ends(void **state)
     close(in);
 }
 
-/* With a long pipeline behind it nobody waits: many would fill the buffers of all. */
+/* With a long pipeline after it nobody waits: many would fill the buffers of all. */
 static void test_long_waits(void **state)
 {
     static char many[WAITING_BYTES + sizeof(RIGHT)];

@@ -345,7 +345,7 @@ static void test_failed_later(void **unused)
 }
 
 /*
- * The round fails behind the images: the manifest cannot be stored. Who waits is refused, and the
+ * The round fails after the images: the manifest cannot be stored. Who waits is refused, and the
  * tap stays, as nobody knows which manifest the disk has; some time later who needs it waits again,
  * and so on, until the dump is handed over.
  */

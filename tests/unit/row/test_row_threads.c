@@ -13,13 +13,13 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/barrier.h"
 #include "base/clock.h"
 #include "tests/support/fake_row.h"
+#include "tests/support/give_way.h"
 #include "tests/support/random.h"
 
 #define CAPACITY 4000
@@ -150,7 +150,7 @@ static void *populate(void *context)
     struct shared *shared = context;
     while (!shared->stop) {
         row_populate(&shared->rows.row, &shared->stop);
-        sched_yield();
+        give_way();
     }
     return NULL;
 }
@@ -161,7 +161,7 @@ static void *disturb(void *context)
     struct shared *shared = context;
     for (unsigned i = 0; !shared->stop; i++) {
         while (!shared->stop && shared->next < i * EVERY) {
-            sched_yield();
+            give_way();
         }
         barrier_stop(shared->barrier);
         struct row_config config = shared->rows.row.config;

@@ -13,12 +13,12 @@
 #include <cmocka.h>
 
 #include <pthread.h>
-#include <sched.h>
 
 #include "base/check.h"
 #include "base/memory.h"
 #include "space/keeper.h"
 #include "space/spaces.h"
+#include "tests/support/give_way.h"
 
 #define PATIENCE_S 60 /* SIGALRM ends a test that waits for what never comes */
 #define ENGINES    3
@@ -174,7 +174,7 @@ static void *hold_often(void *context)
     for (int i = 0; i < 500; i++) {
         keeper_hold(keeper);
         held = true;
-        sched_yield();
+        give_way();
         held = false;
         keeper_release(keeper);
     }
@@ -198,7 +198,7 @@ static void *bracket_often(void *context)
     for (int i = 0; i < 500; i++) {
         stop();
         for (int k = 0; k < YIELDS; k++) { /* time for another one to come in as well */
-            sched_yield();
+            give_way();
         }
         go(i % 2 == 0 ? &spaces : NULL);
     }
@@ -332,8 +332,8 @@ static void test_hold_waits(void **state)
     ask(&probes[0]);
     await_inside(&probes[0]);
     assert_int_equal(pthread_create(&thread, NULL, hold_and_count, &seen), 0);
-    for (int i = 0; i < 100000 && !held; i++) { /* it has its chance to return too early */
-        sched_yield();
+    for (int i = 0; i < 10000 && !held; i++) { /* it has its chance to return too early */
+        give_way();
     }
     gate(&probes[0], false);
     pthread_join(thread, NULL);
@@ -363,7 +363,7 @@ static void test_held(void **state)
     go(NULL);
     keeper_release(keeper);
     for (int i = 0; i < 1000; i++) {
-        sched_yield();
+        give_way();
     }
     assert_int_equal(calls(&probes[0]), 1);
     held = false;

@@ -1,8 +1,9 @@
 /* journal_run.c: records that tell where they belong. */
 #include "tests/unit/store/journal_run.h"
 
+#include "tests/support/give_way.h"
+
 #include <errno.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -58,7 +59,7 @@ void run_pause(uint64_t *waited)
     if (clock_monotonic_us() - *waited > WAIT_US_MAX) {
         fail_msg("waited in vain");
     }
-    sched_yield();
+    give_way();
 }
 
 void run_reserve(struct journal_writer *writer, size_t bytes)

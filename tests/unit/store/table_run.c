@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "tests/support/find_entry.h"
 
 const struct table_shape table_small = {
     .pages = 3,
@@ -201,20 +202,17 @@ static void check_finding(const struct table_file *file, const struct table_shap
         for (uint64_t i = 0; i < shape->section[section].entries; i++) {
             table_entry_of(shape, section, i, &id, &sub, right);
             memset(value, 0, sizeof(value));
-            assert_int_equal(table_file_find_entry(file, section, id, sub, value, page, error),
+            assert_int_equal(find_entry(file, section, id, sub, value, page, error),
                              TABLE_FILE_DONE);
             assert_memory_equal(value, right, value_bytes);
-            assert_int_equal(
-                table_file_find_entry(file, section, id, (uint8_t)(sub + 1), value, page, error),
-                TABLE_FILE_ABSENT);
-            assert_int_equal(table_file_find_entry(file, section, id - 1, sub, value, page, error),
+            assert_int_equal(find_entry(file, section, id, (uint8_t)(sub + 1), value, page, error),
+                             TABLE_FILE_ABSENT);
+            assert_int_equal(find_entry(file, section, id - 1, sub, value, page, error),
                              TABLE_FILE_ABSENT);
         }
-        assert_int_equal(table_file_find_entry(file, section, 0, 0, value, page, error),
+        assert_int_equal(find_entry(file, section, 0, 0, value, page, error), TABLE_FILE_ABSENT);
+        assert_int_equal(find_entry(file, section, UINT64_MAX, UINT8_MAX, value, page, error),
                          TABLE_FILE_ABSENT);
-        assert_int_equal(
-            table_file_find_entry(file, section, UINT64_MAX, UINT8_MAX, value, page, error),
-            TABLE_FILE_ABSENT);
     }
     free(page);
 }

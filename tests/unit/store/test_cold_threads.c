@@ -9,13 +9,13 @@
 #include "tests/unit/store/files.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "store/open_files.h"
+#include "tests/support/give_way.h"
 #include "tests/support/random.h"
 #include "tests/unit/store/table_run.h"
 
@@ -214,7 +214,7 @@ static void change_generations(struct world *world)
         cold_stats(world->cold, &stats);
         assert_true(stats.promised <= QUEUE && stats.depth <= stats.promised);
         for (unsigned i = 0; i < 50; i++) {
-            sched_yield();
+            give_way();
         }
     }
 }

@@ -376,7 +376,7 @@ static void test_shortened(void **state)
     vfs_sim_destroy(world.sim);
 }
 
-/* The mark behind a sync is made after whoever waited for the sync goes on: it must not speak of
+/* The mark after a sync is made after whoever waited for the sync goes on: it must not speak of
  * what is written next. */
 static uint64_t marked(struct run_world *world)
 {

@@ -5,7 +5,6 @@
 #include "store/journal.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -15,6 +14,7 @@
 
 #include "base/check.h"
 #include "store/journal_private.h"
+#include "tests/support/give_way.h"
 #include "tests/support/random.h"
 #include "tests/support/vfs_sim.h"
 #include "tests/unit/store/journal_run.h"
@@ -61,7 +61,7 @@ static void *write_records(void *context)
         for (uint64_t batch = 1 + test_random_below(&random, 30); batch > 0; batch--) {
             size_t bytes = RUN_PAYLOAD_MIN + test_random_below(&random, 200);
             if (!journal_reserve(&writer, bytes + 16)) {
-                sched_yield();
+                give_way();
                 break;
             }
             run_put(&writer, self->w, ++self->put, 0, bytes);
@@ -96,7 +96,7 @@ static void watch(struct world *world, uint64_t kill_at)
         if (kill_at && stats.records >= kill_at) {
             vfs_sim_kill(world->sim);
         }
-        sched_yield();
+        give_way();
     }
 }
 
@@ -189,7 +189,7 @@ static void test_unfilled(void **state)
     RUN_WAIT_FOR(journal_written(journal) == lsn);
     for (unsigned i = 0; i < YIELDS; i++) {
         assert_false(commit.done);
-        sched_yield();
+        give_way();
     }
     __atomic_store_n(word, filled, __ATOMIC_RELEASE);
     pthread_join(thread, NULL);

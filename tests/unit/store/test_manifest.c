@@ -386,7 +386,7 @@ static void test_wrong_lines(void **state)
          "M:8: `file"},
         {HEAD SPACE "file f role dump serial 2 layer 1 generation 4 start 21 end 20" REST,
          "M:8: a file that is not allowed"},
-        {HEAD SPACE "history 1 5\n", "M:8: a `history` behind a space"},
+        {HEAD SPACE "history 1 5\n", "M:8: a `history` after a space"},
         {HEAD "history 1\n", "M:7: not the line"},
         {HEAD "history 0 5\n", "M:7: epochs and LSNs"},
         {HEAD "history 8 5\n", "M:7: epochs and LSNs"},

@@ -7,12 +7,12 @@
 #include "tests/unit/store/files.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/check.h"
 #include "store/table_file.h"
+#include "tests/support/give_way.h"
 #include "tests/support/random.h"
 #include "tests/unit/store/table_run.h"
 
@@ -250,7 +250,7 @@ static void test_being_read(void **state)
     assert_int_equal(pthread_create(&threads[1], NULL, read_in_thread, &readers[1]), 0);
     while (stats.waits == 0) {
         open_files_stats(s.set, &stats);
-        sched_yield();
+        give_way();
     }
     assert_false(readers[0].done || readers[1].done);
     assert_int_equal(open_now(&s), 1);

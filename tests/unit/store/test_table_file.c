@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "tests/support/find_entry.h"
 #include "tests/support/random.h"
 #include "tests/unit/store/table_run.h"
 
@@ -158,19 +159,17 @@ static void test_reads_counted(void **state)
     for (unsigned section = 0; section < 3; section += 2) {
         for (uint64_t i = 0; i < shape.section[section].entries; i++) {
             table_entry_of(&shape, section, i, &id, &sub, value);
-            assert_int_equal(table_file_find_entry(file, section, id, sub, NULL, page, error),
+            assert_int_equal(find_entry(file, section, id, sub, NULL, page, error),
                              TABLE_FILE_DONE);
             assert_int_equal(preads(sim), 1);
         }
-        assert_int_equal(table_file_find_entry(file, section, id + 1, 0, value, page, error),
+        assert_int_equal(find_entry(file, section, id + 1, 0, value, page, error),
                          TABLE_FILE_ABSENT);
-        assert_int_equal(preads(sim), 1); /* behind the last key */
-        assert_int_equal(table_file_find_entry(file, section, 5, 0, value, page, error),
-                         TABLE_FILE_ABSENT);
+        assert_int_equal(preads(sim), 1); /* after the last key */
+        assert_int_equal(find_entry(file, section, 5, 0, value, page, error), TABLE_FILE_ABSENT);
         assert_int_equal(preads(sim), 0); /* before the first */
     }
-    assert_int_equal(table_file_find_entry(file, 1, 2000, 0, value, page, error),
-                     TABLE_FILE_ABSENT);
+    assert_int_equal(find_entry(file, 1, 2000, 0, value, page, error), TABLE_FILE_ABSENT);
     assert_false(table_file_entry_page(file, 1, 2000, 0, &number));
     assert_int_equal(preads(sim), 0); /* an empty section */
     assert_int_equal(table_file_read_page(file, 699, page, error), TABLE_FILE_DONE);
@@ -395,8 +394,7 @@ static void *read_about(void *context)
     for (uint64_t i = 0; i < test_scaled(LOOK_UPS); i++) {
         uint64_t entry = test_random_below(&random, 4000);
         table_entry_of(&shared_shape, 0, entry, &id, &sub, right);
-        enum table_file_result result =
-            table_file_find_entry(reader->file, 0, id, sub, value, page, error);
+        enum table_file_result result = find_entry(reader->file, 0, id, sub, value, page, error);
         reader->wrong += result != TABLE_FILE_DONE || memcmp(value, right, 16) != 0;
         uint64_t number = test_random_below(&random, 500);
         table_fill_page(&shared_shape, number, right);

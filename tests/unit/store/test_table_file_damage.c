@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "store/table_file_format.h"
+#include "tests/support/find_entry.h"
 #include "tests/support/random.h"
 #include "tests/unit/store/table_run.h"
 
@@ -14,7 +15,7 @@
 #define FINDINGS_MAX 40
 
 /* table_small: the file's pages are header, 3 of the table, 2 and 3 of entries, index, checksums,
- * footer. Numbers count from behind the header. */
+ * footer. Numbers count from after the header. */
 enum { TABLE_PAGES = 3, FIRST_ENTRIES = 3, LAST_SECTION = 5, INDEX = 8, SUMS = 9, FOOTER = 10 };
 
 static int sim_setup(void **state)
@@ -124,7 +125,7 @@ static void test_one_page(void **state)
     for (uint64_t i = 0; i < table_small.section[2].entries; i++) {
         table_entry_of(&table_small, 2, i, &id, &sub, right);
         assert_true(table_file_entry_page(file, 2, id, sub, &number));
-        enum table_file_result result = table_file_find_entry(file, 2, id, sub, value, page, error);
+        enum table_file_result result = find_entry(file, 2, id, sub, value, page, error);
         bool is_bad = number == LAST_SECTION + 1;
         assert_int_equal(result, is_bad ? TABLE_FILE_DAMAGED : TABLE_FILE_DONE);
         assert_true(is_bad || value[0] == right[0]);

@@ -7,6 +7,7 @@
 
 #include "store/one_bit.h"
 #include "store/table_file_format.h"
+#include "tests/support/find_entry.h"
 #include "tests/support/random.h"
 #include "tests/unit/store/table_run.h"
 
@@ -143,8 +144,7 @@ static void check_section(struct run *run, const struct table_file *file, unsign
         uint8_t sub;
         table_entry_of(&table_small, section, i, &id, &sub, wanted);
         bool lost = is_lost(run, first_page + i / a_page);
-        enum table_file_result result =
-            table_file_find_entry(file, section, id, sub, found, page, error);
+        enum table_file_result result = find_entry(file, section, id, sub, found, page, error);
         assert_int_equal(result, lost ? TABLE_FILE_ABSENT : TABLE_FILE_DONE);
         assert_true(lost || memcmp(wanted, found, table_small.section[section].value_bytes) == 0);
     }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/give_way.h"
 #include "tests/support/vfs_sim.h"
 
 #define SEEDS   200
@@ -183,13 +184,13 @@ static void *interrupt_opener(void *context)
     for (unsigned i = 1; i <= SIGNALS && !atomic_load(&opener->done); i++) {
         pthread_kill(opener->thread, SIGUSR1);
         for (int turn = 0; turn < TURNS && atomic_load(&signals_handled) < i; turn++) {
-            sched_yield();
+            give_way();
         }
     }
     int fd = -1;
     while (fd < 0 && !atomic_load(&opener->done)) { /* ENXIO until somebody is in open */
         fd = open(opener->path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-        sched_yield();
+        give_way();
     }
     if (fd >= 0) {
         close(fd);

@@ -234,6 +234,18 @@ static void test_other_reign(void **unused)
     assert_string_equal(expect(AGENT_FOLLOW).address, "-");
     set_leader("c", "c");
     snprintf(view.keys.state.leader, sizeof(view.keys.state.leader), "c");
+    /* While the lease is held nobody else begins, so the daemon ends first. */
+    assert_string_equal(expect(AGENT_FOLLOW).address, "-");
+    view.keys.state.sync[0] = '\0';
+    view.daemon.known = false;
+    memory.told_ms = view.now_ms + 2 * PATIENCE;
+    expect(AGENT_REST);
+    view.now_ms = memory.told_ms - 1;
+    expect(AGENT_REST);
+    view.now_ms++;
+    expect(AGENT_RESIGN);
+    view.daemon.known = true;
+    view.daemon.leads = false;
     expect(AGENT_RESIGN);
 }
 

@@ -4,7 +4,9 @@
  * daemons are killed, machines lose power. It is the world of tests/model/three_keys.py, with the
  * decisions of the agent itself: an answered change is on every node that may come to lead.
  *
- * Daemons have no clock here: one goes on leading until it is told otherwise, whatever its lease.
+ * Daemons have no clock there: one goes on leading until it is told otherwise, whatever its lease.
+ * In other walks clocks run, and somebody writes another leader into `state` by hand: then no two
+ * take changes at one time, which is all that holds without a sync follower.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,6 +28,9 @@
 #define WALKS      4000u
 #define STEPS      400u
 #define PATIENCE   20u
+#define CLOCKED    400u /* walks with clocks */
+#define LEASE      240u /* there: of the time that steps take, about 45 a round */
+#define LEASES_MAX 1024u
 #define NOBODY     NODES
 
 static const char *const names[NODES + 1] = {"a", "b", "c", ""};
@@ -38,7 +43,8 @@ struct node {
     bool waits[NODES], lacks, held[LOG_MAX];
     size_t got[NODES]; /* what each has acknowledged to it */
     bool synced;
-    uint64_t word; /* of the last `lead` */
+    uint64_t word;  /* of the last `lead` */
+    uint64_t until; /* with clocks: when that ends */
     unsigned boot;
 };
 
@@ -49,6 +55,7 @@ struct looker {
     char name[8], boot[16];
     unsigned phase; /* 0: it begins a round */
     uint64_t lease, word;
+    uint64_t until; /* with clocks: when a word ends that it says now */
 };
 
 struct flight {
@@ -73,6 +80,9 @@ struct world {
     int answered[LOG_MAX]; /* the epoch of the answer; 0: none */
     bool alone[LOG_MAX], lost[LOG_MAX];
     unsigned answers, reigns;
+    bool clocks;
+    uint64_t ends[LEASES_MAX]; /* with clocks: of each lease */
+    unsigned led;              /* steps in which a node took changes */
 };
 
 static uint64_t below(struct world *world, uint64_t bound)
@@ -110,6 +120,7 @@ static void node_stops(struct node *node)
     memset(node->held, 0, sizeof(node->held));
     memset(node->got, 0, sizeof(node->got));
     node->word = 0;
+    node->until = 0;
 }
 
 static void take_change(struct world *world, unsigned n)
@@ -206,7 +217,8 @@ static void kill_agent(struct world *world, unsigned n)
     struct looker *agent = &world->agents[n];
 
     memset(&agent->memory, 0, sizeof(agent->memory));
-    agent->memory.patience_ms = PATIENCE;
+    agent->memory.patience_ms = world->clocks ? LEASE / 3 : PATIENCE;
+    agent->memory.told_ms = world->clocks ? AGENT_TOLD_UNKNOWN : 0;
     agent->phase = 0;
     if (world->alive != n) {
         agent->lease = 0;
@@ -338,12 +350,14 @@ static bool hold(struct world *world, unsigned n, const char *waits)
     struct node *node = &world->nodes[n];
     struct agent_memory *memory = &agent->memory;
 
+    memory->told_ms = agent->until;
     if (node->leads == 0 || node->leads != (int)agent->view.keys.state.epoch ||
         agent->word < node->word) {
         agent->view.daemon.known = false;
         return false;
     }
     node->word = agent->word;
+    node->until = agent->until;
     node->lacks = strcmp(waits, "*") == 0;
     for (unsigned f = 0; f < NODES; f++) {
         node->waits[f] = strchr(waits, names[f][0]) != NULL;
@@ -390,6 +404,25 @@ static bool act(struct world *world, unsigned n, const struct agent_action *acti
     return false;
 }
 
+/* It keeps its lease, or asks for one. The word ends a part before the lease does. */
+static void renew(struct world *world, struct looker *agent)
+{
+    if (world->clocks && agent->lease != 0 && world->ends[agent->lease] <= world->now) {
+        agent->lease = 0;
+    }
+    agent->lease = agent->lease != 0 ? agent->lease : ++world->leases;
+    agent->word = ++world->words;
+    if (!world->clocks) {
+        return;
+    }
+    assert_true(agent->lease < LEASES_MAX);
+    world->ends[agent->lease] = world->now + LEASE;
+    agent->until = world->now + LEASE - LEASE / 6;
+    if (agent->memory.told_ms == AGENT_TOLD_UNKNOWN) {
+        agent->memory.told_ms = agent->until;
+    }
+}
+
 /* The next part of its round: between two of them anything may happen. */
 static void agent_step(struct world *world, unsigned n)
 {
@@ -404,8 +437,7 @@ static void agent_step(struct world *world, unsigned n)
         agent->view.daemon.known = below(world, 10) > 0;
         break;
     case 1:
-        agent->lease = agent->lease != 0 ? agent->lease : ++world->leases;
-        agent->word = ++world->words;
+        renew(world, agent);
         look_at_keys(world, n, &agent->view);
         break;
     default:
@@ -458,7 +490,36 @@ static void check_leaders(const struct world *world)
     }
 }
 
+/* With clocks: at most one takes changes now. */
+static void check_alone(struct world *world)
+{
+    unsigned leaders = 0;
+
+    for (unsigned i = 0; i < NODES; i++) {
+        leaders += world->nodes[i].leads != 0 && world->nodes[i].until > world->now;
+    }
+    assert_true(leaders <= 1);
+    world->led += leaders;
+}
+
 /* ---- walks ---- */
+
+/* Without clocks at any time. */
+static void end_lease(struct world *world)
+{
+    if (!world->clocks || world->ends[world->alive_lease] <= world->now) {
+        world->alive_lease = 0;
+    }
+}
+
+/* By hand, whoever leads. */
+static void write_state(struct world *world)
+{
+    world->state.epoch++;
+    world->state.sync[0] = '\0';
+    snprintf(world->state.leader, sizeof(world->state.leader), "%s", names[below(world, NODES)]);
+    world->state_revision = ++world->revision;
+}
 
 static void step(struct world *world)
 {
@@ -477,19 +538,22 @@ static void step(struct world *world)
     } else if (what < 970) {
         agent_step(world, n);
     } else if (what < 980) {
-        world->alive_lease = 0;
+        end_lease(world);
     } else if (what < 986) {
         kill_agent(world, n);
     } else if (what < 992) {
         kill_daemon(world, n);
     } else if (what < 996) {
         cut_power(world, n);
+    } else if (world->clocks) {
+        write_state(world);
     }
 }
 
-static void begin(struct world *world, uint64_t seed)
+static void begin(struct world *world, uint64_t seed, bool clocks)
 {
     memset(world, 0, sizeof(*world));
+    world->clocks = clocks;
     world->random.state = seed;
     world->has_state = true;
     snprintf(world->state.leader, sizeof(world->state.leader), "a");
@@ -510,7 +574,7 @@ static void test_walks(void **unused)
     struct world *world = calloc(1, sizeof(*world));
 
     for (uint64_t walk = 0; walk < walks; walk++) {
-        begin(world, seed + walk);
+        begin(world, seed + walk, false);
         for (unsigned i = 0; i < STEPS; i++) {
             step(world);
             check_leaders(world);
@@ -527,10 +591,31 @@ static void test_walks(void **unused)
     free(world);
 }
 
+static void test_clocks(void **unused)
+{
+    (void)unused;
+    uint64_t seed = test_seed();
+    uint64_t walks = test_scaled(CLOCKED);
+    uint64_t led = 0;
+    struct world *world = calloc(1, sizeof(*world));
+
+    for (uint64_t walk = 0; walk < walks; walk++) {
+        begin(world, seed + walk, true);
+        for (unsigned i = 0; i < 10 * STEPS; i++) {
+            step(world);
+            check_alone(world);
+        }
+        led += world->led;
+    }
+    assert_true(led > walks * STEPS); /* a tenth of the time somebody leads */
+    free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_walks),
+        cmocka_unit_test(test_clocks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

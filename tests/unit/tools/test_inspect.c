@@ -450,7 +450,7 @@ static void test_counter_told(void **unused)
     counters_config(&config, "like:20 few:4");
     config.row.table_bytes = 64u << 10;
     counters_table_open(&opened, &config, 1);
-    size_t bytes = counter_table_describe(opened.table, described.bytes + ROW_STATE_BYTES);
+    size_t bytes = counter_table_describe(opened.table, described.bytes + ROW_STATE_BYTES, NULL);
     counters_table_close(&opened);
     describe(&described, bytes);
     expect_told("counter", &described, parts);

@@ -1,0 +1,145 @@
+/* Requests that change one key, or only look whether it is there, answered one by one. */
+#include "base/check.h"
+#include "request/dispatch_private.h"
+
+static inline void change_key(struct dispatch_worker *worker, struct engine *engine,
+                              struct engine_op *op)
+{
+    engine->functions->change(engine, op, worker->sink);
+    if (UNLIKELY(worker->has_cold)) {
+        dispatch_cold_look(worker, &op, 1);
+    }
+    if (UNLIKELY(op->status == ENGINE_ERROR)) {
+        if (op->error == ENGINE_E_JOURNAL_BUSY) {
+            dispatch_journal_busy(worker, op);
+        }
+        return;
+    }
+    worker->changed |= engine->functions->visit == NULL; /* what is visited is in no journal */
+    worker->copied_bytes += op->copied_bytes;
+    worker->conn->busy_since_us = 0;
+}
+
+static enum engine_status delete_now(struct dispatch_worker *worker, struct dispatch_key *key)
+{
+    struct engine *engine = key->space->engine;
+    struct engine_op *op = &key->op;
+
+    op->verb = ENGINE_DELETE;
+    op->compare = false; /* a token was judged by what came before */
+    engine->functions->prepare(engine, &op, 1);
+    change_key(worker, engine, op);
+    return op->status;
+}
+
+enum engine_status dispatch_delete(struct dispatch_worker *worker, const struct request *request,
+                                   struct dispatch_key *key)
+{
+    if (delete_now(worker, key) == ENGINE_PENDING) {
+        (void)dispatch_wait_op(worker, request, key->space->engine, &key->op);
+    }
+    return key->op.status;
+}
+
+/* Deletes the key of a write with a past exptime, or of one that role cache had no room for. False:
+ * pending. */
+static bool finish_with_delete(struct dispatch_worker *worker, const struct request *request,
+                               struct dispatch_key *key)
+{
+    struct command_result *result = &worker->result;
+    enum engine_status status = dispatch_delete(worker, request, key);
+
+    if (result->dropped) { /* whatever came of it: nothing more can be done */
+        return true;
+    }
+    if (status == ENGINE_ERROR) {
+        command_refuse(key->space, &key->op, dispatch_figures_of(worker, key->space), result);
+    }
+    return status != ENGINE_PENDING;
+}
+
+static void count_one(struct dispatch_worker *worker, const struct request *request,
+                      const struct dispatch_key *key)
+{
+    struct space_metrics *own = dispatch_figures_of(worker, key->space);
+
+    if (worker->result.refused && worker->result.reply.detail == DETAIL_TOO_LARGE) {
+        metric_add(&worker->metrics->store_too_large, 1);
+    }
+    if (worker->result.refused && request->quiet == QUIET_ALL) {
+        metric_add(&worker->metrics->refused_noreply, 1);
+        if (own != NULL) {
+            metric_add(&own->refused_noreply, 1);
+        }
+    }
+    if (request->verb != VERB_TOUCH || key->command->call != COMMAND_CALL_READ) {
+        return;
+    }
+    if (key->op.status == ENGINE_DONE) {
+        dispatch_tally_of(worker, key->space)->hits++;
+    } else if (key->op.status == ENGINE_ABSENT) {
+        dispatch_tally_miss(worker, key);
+    }
+    dispatch_tally_end(worker, true);
+}
+
+/* The key's engine has been called, if it has one. */
+static __attribute__((noinline)) enum dispatch_end
+end_one(struct dispatch_worker *worker, const struct request *request, struct dispatch_key *key)
+{
+    struct command_result *result = &worker->result;
+
+    if (LIKELY(key->command->call != COMMAND_CALL_NONE)) {
+        if (UNLIKELY(key->op.status == ENGINE_PENDING) &&
+            dispatch_wait_op(worker, request, key->space->engine, &key->op)) {
+            metric_add(&worker->metrics->suspensions, 1);
+            return DISPATCH_PENDING;
+        }
+    }
+    command_finish(key->command, key->space, &key->op, worker->metrics,
+                   dispatch_figures_of(worker, key->space), result);
+    count_one(worker, request, key);
+    bool expires = key->delete_after && !result->refused &&
+                   key->command->call != COMMAND_CALL_NONE && key->op.status == ENGINE_DONE;
+
+    if (UNLIKELY(expires || result->dropped) && !finish_with_delete(worker, request, key)) {
+        return DISPATCH_PENDING;
+    }
+    dispatch_reply(worker, request, &result->reply);
+    return DISPATCH_DONE;
+}
+
+enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct request *request)
+{
+    CHECK(request->keys == 1);
+    struct dispatch_key *key = dispatch_key_next(worker);
+    enum command_call call = key->command->call;
+
+    if (LIKELY(call == COMMAND_CALL_CHANGE)) {
+        change_key(worker, key->space->engine, &key->op);
+        if (LIKELY(key->op.status == ENGINE_DONE && !key->delete_after) &&
+            LIKELY(key->space != worker->spaces->plain)) {
+            command_done(key->command, key->space, &key->op, worker->metrics,
+                         dispatch_figures_of(worker, key->space), &worker->result.reply);
+            worker->codec->compose(worker->out, request, &worker->result.reply);
+            return DISPATCH_DONE;
+        }
+    } else if (call != COMMAND_CALL_NONE) {
+        dispatch_read(worker);
+    }
+    return end_one(worker, request, key);
+}
+
+void dispatch_forget(struct dispatch_worker *worker, const struct request *request)
+{
+    struct request deleting = *request;
+
+    deleting.verb = VERB_DELETE;
+    deleting.value_length = 0;
+    struct dispatch_key *key =
+        dispatch_route_alone(worker, &deleting, &worker->batch.keys[request->first_key]);
+
+    if (key->space != NULL && key->space == worker->spaces->plain) {
+        (void)delete_now(worker, key);
+    }
+}

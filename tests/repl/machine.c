@@ -1,0 +1,92 @@
+/*
+ * machine.c: put before a daemon and its agent by LD_PRELOAD: the disk of their machine is full, or
+ * its clocks jump, as the test says (machine.py, which builds it).
+ *
+ * $ROLLCALL_MACHINE names a file of MACHINE_BYTES that all of them map. Full: no file grows. What
+ * was reserved for the journal can be written.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MACHINE_BYTES 4096
+
+struct machine {
+    _Atomic int64_t wall_s; /* that the wall clock is ahead, or behind */
+    _Atomic int64_t boot_s; /* that the machine slept */
+    _Atomic uint32_t full;
+};
+
+static struct machine *machine;
+static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
+static int (*real_fallocate)(int, int, off_t, off_t);
+static int (*real_clock_gettime)(clockid_t, struct timespec *);
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *path = getenv("ROLLCALL_MACHINE");
+    int fd = path != NULL ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    void *at =
+        fd >= 0 ? mmap(NULL, MACHINE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+
+    if (at == MAP_FAILED) {
+        abort();
+    }
+    close(fd);
+    machine = at;
+    real_pwrite = (ssize_t(*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, "pwrite");
+    real_fallocate = (int (*)(int, int, off_t, off_t))dlsym(RTLD_NEXT, "fallocate");
+    real_clock_gettime = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+}
+
+static int has_no_room(int fd, off_t end)
+{
+    struct stat status;
+
+    return atomic_load(&machine->full) && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+           end > status.st_size;
+}
+
+ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
+{
+    if (has_no_room(fd, offset + (off_t)bytes)) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return real_pwrite(fd, from, bytes, offset);
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t bytes)
+{
+    if (has_no_room(fd, offset + bytes)) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return real_fallocate(fd, mode, offset, bytes);
+}
+
+/* Libraries ask for the time before `begin`. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    if (real_clock_gettime == NULL) {
+        real_clock_gettime =
+            (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    }
+    int result = real_clock_gettime(clock, now);
+
+    if (machine != NULL && clock == CLOCK_REALTIME) {
+        now->tv_sec += atomic_load(&machine->wall_s);
+    } else if (machine != NULL && clock == CLOCK_BOOTTIME) {
+        now->tv_sec += atomic_load(&machine->boot_s);
+    }
+    return result;
+}
