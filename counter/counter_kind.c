@@ -246,6 +246,7 @@ const struct table_kind counter_kind = {
     .describe = counter_kind_describe,
     .described_bytes = counter_table_described_bytes,
     .replay = counter_replay,
+    .replay_reads = counter_replay_reads,
     .image_sections = counter_kind_sections,
     .copy_pages = counter_kind_copy_pages,
     .section = counter_kind_section,

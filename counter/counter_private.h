@@ -165,6 +165,8 @@ bool counter_take_space(struct engine *engine, uint64_t lsn, const void *bytes, 
                         char error[ENGINE_ERROR_MAX]);
 bool counter_replay(struct engine *engine, const struct engine_replay *changes, size_t n,
                     char error[ENGINE_ERROR_MAX]);
+bool counter_replay_reads(struct engine *engine, const struct engine_replay *replay,
+                          const struct ticket *ticket);
 
 /* counter_stats.c */
 /* Returns the figures of records below the oldest table; without room for any: zeros, but what was

@@ -53,15 +53,28 @@ static void count_deleted(struct row_table *table, const struct engine_replay *r
     }
 }
 
-static enum counter_replayed replay_on(struct row_table *holder, const struct counter_locus *locus,
+/* Pages are read at once, or asked for where others are there (row/row_follow.h). */
+static struct counter_reader reader_of(const struct counter *counter, const struct ticket *ticket)
+{
+    struct counter_reader reader = {0};
+    if (ticket != NULL) {
+        reader.cold = counter->row.cold->cold;
+        reader.ticket = *ticket;
+    }
+    return reader;
+}
+
+static enum counter_replayed replay_on(const struct counter *counter, struct row_table *holder,
+                                       const struct counter_locus *locus,
                                        const struct engine_replay *replay, bool *created)
 {
     struct counter_table *table = counter_table_of(holder);
     if (LIKELY(!holder->cold)) {
         return counter_table_replay(table, locus, &replay->change, created);
     }
+    struct counter_reader reader = reader_of(counter, counter->row.replay_ticket);
     enum counter_replayed replayed =
-        counter_table_replay_cold(table, locus, &replay->change, created);
+        counter_table_replay_cold(table, locus, &replay->change, &reader, created);
     *created = *created && is_counted(holder, replay);
     return replayed;
 }
@@ -81,6 +94,25 @@ static void count_replayed(struct counter *counter, const struct target *target,
     }
 }
 
+/* Nothing of it was done. */
+static bool refuse_replay(struct counter *counter, const struct engine_replay *replay,
+                          enum counter_replayed replayed, char *error)
+{
+    static const struct {
+        enum row_replayed ended;
+        const char *why;
+    } refusals[] = {
+        [COUNTER_REPLAY_FULL] = {ROW_REPLAY_FAILED, "no memory for"},
+        [COUNTER_REPLAY_UNREAD] = {ROW_REPLAY_UNREAD,
+                                   "a file of a dumped table cannot be read for"},
+        [COUNTER_REPLAY_PENDING] = {ROW_REPLAY_LATER, "a page of a dumped table is read for"},
+    };
+    counter->row.replayed = refusals[replayed].ended;
+    snprintf(error, ENGINE_ERROR_MAX, "%s the change of id %" PRIu64 " at %" PRIu64,
+             refusals[replayed].why, replay->change.id, replay->lsn);
+    return false;
+}
+
 static bool replay_one(struct counter *counter, const struct target *target,
                        const struct engine_replay *replay, char *error)
 {
@@ -88,19 +120,15 @@ static bool replay_one(struct counter *counter, const struct target *target,
     struct row_table *holder = target->table;
     struct counter_locus locus = target->locus;
     bool created = false;
-    enum counter_replayed replayed = replay_on(holder, &locus, replay, &created);
+    enum counter_replayed replayed = replay_on(counter, holder, &locus, replay, &created);
     if (UNLIKELY(replayed == COUNTER_REPLAY_FURTHER)) {
         holder = holder->further;
         struct counter_table *layer = taking_part(counter, holder);
         counter_table_locate(layer, change->id, true, &locus);
-        replayed = replay_on(holder, &locus, replay, &created);
+        replayed = replay_on(counter, holder, &locus, replay, &created);
     }
     if (replayed >= COUNTER_REPLAY_FULL) {
-        snprintf(error, ENGINE_ERROR_MAX, "%s the change of id %" PRIu64 " at %" PRIu64,
-                 replayed == COUNTER_REPLAY_FULL ? "no memory for"
-                                                 : "a file of a dumped table cannot be read for",
-                 change->id, replay->lsn);
-        return false;
+        return refuse_replay(counter, replay, replayed, error);
     }
     count_replayed(counter, target, holder, replay, created);
     return true;
@@ -153,4 +181,22 @@ bool counter_replay(struct engine *engine, const struct engine_replay *changes, 
         }
     }
     return true;
+}
+
+bool counter_replay_reads(struct engine *engine, const struct engine_replay *replay,
+                          const struct ticket *ticket)
+{
+    struct counter *counter = counter_of(engine);
+    const struct change *change = &replay->change;
+    struct counter_reader reader = reader_of(counter, ticket);
+    struct row_table *holder =
+        change_valid(counter, change) ? target_of(counter, change, replay->lsn) : NULL;
+    bool reads = false;
+    for (; holder != NULL && holder->cold; holder = holder->further) {
+        struct counter_locus locus;
+        struct counter_table *table = taking_part(counter, holder);
+        counter_table_locate(table, change->id, false, &locus);
+        reads = counter_table_replay_reads(table, &locus, change, ticket ? &reader : NULL) || reads;
+    }
+    return reads;
 }

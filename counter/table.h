@@ -304,6 +304,7 @@ enum counter_replayed {
     COUNTER_REPLAY_FURTHER, /* not here, nothing was done: replay it on the layer */
     COUNTER_REPLAY_FULL,    /* it finds no room: memory is refused */
     COUNTER_REPLAY_UNREAD,  /* of a dumped table: its file cannot be read */
+    COUNTER_REPLAY_PENDING, /* likewise: its pages come; nothing was done */
 };
 
 /*
@@ -402,12 +403,16 @@ enum engine_status counter_table_edit_cold(struct counter_table *table,
                                            enum engine_error *error);
 /*
  * As counter_table_replay, of a dumped table; what it holds is counted by the caller, deletes too.
- * Reads the file, at once, where the change does not name the whole record, or the table has a
- * layer.
+ * Reads the file where the change does not name the whole record, or the table has a layer.
  */
 enum counter_replayed counter_table_replay_cold(struct counter_table *table,
                                                 const struct counter_locus *locus,
-                                                const struct change *change, bool *created);
+                                                const struct change *change,
+                                                struct counter_reader *reader, bool *created);
+/* Returns whether that needs the file. reader: its pages are asked for; NULL: none are. */
+bool counter_table_replay_reads(const struct counter_table *table,
+                                const struct counter_locus *locus, const struct change *change,
+                                struct counter_reader *reader);
 
 /* A table's file and the readers of it that go on when the table has gone. */
 struct counter_file;

@@ -310,7 +310,7 @@ static bool is_whole(const struct counter_table *t, const struct change *change)
 struct known {
     struct table_record record;
     bool told; /* by an overlay or the file: it is as it says */
-    bool gone; /* by an overlay: it is not there any more */
+    bool gone; /* so told: it is not there */
 };
 
 /* The older overlay is there while a merge is under way: where replay goes on beside it. */
@@ -326,30 +326,27 @@ static void ask_overlays(const struct counter_table *t, uint64_t id, struct know
     known->gone = known->told && table_overlay_says_gone(t, by, id);
 }
 
-static bool ask_file(const struct counter_table *t, const struct counter_locus *locus,
-                     struct known *known)
+/* The change is of a record that is there, here or in the layer. */
+static bool is_of_record(const struct change *change)
 {
-    struct counter_reader reader = {0};
-    known->told = file_record(t, locus, table_subs_all(&t->schema), &reader, &known->record);
-    return known->told;
+    return change->type == CHANGE_DELETE || change->place == CHANGE_THERE;
 }
 
-/* Finds out whether the change is for the table or its layer. Nothing new comes to a table that has
- * a layer. */
-static enum counter_replayed holds(const struct counter_table *t, const struct counter_locus *locus,
-                                   const struct change *change, struct known *known)
+/* Returns whether only the file knows whether the change is for the table or its layer, or what it
+ * leaves as it is. */
+static bool needs_file(const struct counter_table *t, const struct change *change,
+                       const struct known *known)
 {
-    if (!t->row.further || (known->told && !known->gone)) {
-        return COUNTER_REPLAYED;
-    }
-    bool created = change->type == CHANGE_SLOTS && change->place != CHANGE_THERE;
-    if (known->told || created) {
-        return COUNTER_REPLAY_FURTHER;
-    }
-    if (!ask_file(t, locus, known)) {
-        return COUNTER_REPLAY_UNREAD;
-    }
-    return table_record_is_set(&known->record) ? COUNTER_REPLAYED : COUNTER_REPLAY_FURTHER;
+    bool slots = change->type == CHANGE_SLOTS;
+    return !known->told && is_of_record(change) &&
+           (t->row.further || (slots && !is_whole(t, change)));
+}
+
+/* Returns whether the change is for the layer: nothing new comes to a table that has one. */
+static bool is_further(const struct counter_table *t, const struct change *change,
+                       const struct known *known)
+{
+    return t->row.further && (known->told ? known->gone : !is_of_record(change));
 }
 
 static void apply(const struct counter_table *t, const struct change *change,
@@ -362,21 +359,26 @@ static void apply(const struct counter_table *t, const struct change *change,
 
 enum counter_replayed counter_table_replay_cold(struct counter_table *t,
                                                 const struct counter_locus *locus,
-                                                const struct change *change, bool *created)
+                                                const struct change *change,
+                                                struct counter_reader *reader, bool *created)
 {
     struct known known;
     CHECK(!t->previewed && !t->memory);
     *created = false;
     ask_overlays(t, locus->id, &known);
-    enum counter_replayed where = holds(t, locus, change, &known);
-    if (where != COUNTER_REPLAYED) {
-        return where;
+    if (needs_file(t, change, &known)) {
+        known.told = file_record(t, locus, table_subs_all(&t->schema), reader, &known.record);
+        if (!known.told) {
+            return reader->error == ENGINE_E_READ_FAILED ? COUNTER_REPLAY_UNREAD
+                                                         : COUNTER_REPLAY_PENDING;
+        }
+        known.gone = !table_record_is_set(&known.record);
+    }
+    if (is_further(t, change, &known)) {
+        return COUNTER_REPLAY_FURTHER;
     }
     bool deletes = change->type == CHANGE_DELETE;
     bool there = !deletes && change->place == CHANGE_THERE;
-    if (there && !known.told && !is_whole(t, change) && !ask_file(t, locus, &known)) {
-        return COUNTER_REPLAY_UNREAD;
-    }
     if (!there) {
         memset(&known.record, 0, sizeof(known.record));
     }
@@ -389,6 +391,18 @@ enum counter_replayed counter_table_replay_cold(struct counter_table *t,
     }
     *created = !deletes && !there;
     return COUNTER_REPLAYED;
+}
+
+bool counter_table_replay_reads(const struct counter_table *t, const struct counter_locus *locus,
+                                const struct change *change, struct counter_reader *reader)
+{
+    struct known known;
+    ask_overlays(t, locus->id, &known);
+    bool reads = needs_file(t, change, &known);
+    if (reads && reader != NULL) {
+        (void)file_record(t, locus, table_subs_all(&t->schema), reader, &known.record);
+    }
+    return reads;
 }
 
 /* ---- coming and going ---- */

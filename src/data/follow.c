@@ -24,6 +24,7 @@
 #define SLICE_RECORDS 64u   /* from one look at the clock to the next */
 #define GAP_US        200u  /* without, at least */
 #define AGAIN_MS      100u  /* what cannot be carried out yet */
+#define READ_MS       1u    /* pages that were asked for */
 #define SEE_US        100000u
 #define US_A_MS       1000u
 
@@ -242,7 +243,7 @@ bool data_can_rewind(struct data *data, uint64_t lsn)
 
 /* ---- one record ---- */
 
-static void follow_record(const uint64_t *words, uint64_t lsn, struct journal_record *record)
+void follow_record(const uint64_t *words, uint64_t lsn, struct journal_record *record)
 {
     *record = (struct journal_record){
         .lsn = lsn,
@@ -328,7 +329,19 @@ static bool follow_is_ready(const struct recovery *recovery, const struct journa
 
 /* ---- a slice ---- */
 
-enum sliced { SLICED, SLICED_WAITS, SLICED_FAILED };
+static enum sliced follow_take(struct data *data, const struct journal_record *record)
+{
+    struct recovery *recovery = &data->follow->recovery;
+    enum sliced sliced;
+
+    if (!follow_is_ready(recovery, record)) {
+        return SLICED_WAITS;
+    }
+    if (follow_pages_take(data, record, &sliced)) {
+        return sliced;
+    }
+    return recovery_replay_take(recovery, record) ? SLICED : SLICED_FAILED;
+}
 
 /* World stopped. *at: bytes of what was read that were carried out before, and now. */
 static enum sliced follow_slice(struct data *data, uint64_t lsn, size_t *at)
@@ -338,22 +351,27 @@ static enum sliced follow_slice(struct data *data, uint64_t lsn, size_t *at)
     uint64_t until_us = clock_monotonic_us() + SLICE_US;
     enum sliced sliced = SLICED;
 
+    follow_pages_see(follow);
     for (unsigned n = 1; *at < reader->length && sliced == SLICED; n++) {
         const uint64_t *words = reader->records + *at / JOURNAL_UNIT;
         struct journal_record record;
 
         follow_record(words, lsn + *at, &record);
         if (record.type >= JOURNAL_TYPES_RESERVED) {
-            sliced = !follow_is_ready(&follow->recovery, &record)        ? SLICED_WAITS
-                     : !recovery_replay_take(&follow->recovery, &record) ? SLICED_FAILED
-                                                                         : SLICED;
+            sliced = follow_take(data, &record);
         }
         *at += sliced == SLICED ? journal_word_bytes(words[0]) : 0;
         if (n % SLICE_RECORDS == 0 && clock_monotonic_us() >= until_us) {
             break;
         }
     }
-    return recovery_replay_flush_all(&follow->recovery) ? sliced : SLICED_FAILED;
+    if (!recovery_replay_flush_all(&follow->recovery)) {
+        return SLICED_FAILED;
+    }
+    if (sliced == SLICED_READS) {
+        follow_pages_ask(data, *at);
+    }
+    return sliced;
 }
 
 /* True: it was due. grown: what follow_memory_look says. */
@@ -439,6 +457,14 @@ static bool follow_wait(struct follow *follow, unsigned ms, bool for_more)
     return goes_on;
 }
 
+/* Until the next slice, beside what the last one left readers. */
+static unsigned pause_ms(enum sliced sliced, bool again)
+{
+    return sliced == SLICED_READS && !again                   ? READ_MS
+           : sliced == SLICED_READS || sliced == SLICED_WAITS ? AGAIN_MS / 10
+                                                              : 0;
+}
+
 /* What was read. False: it is to end. */
 static bool follow_carry_out(struct data *data)
 {
@@ -449,18 +475,24 @@ static bool follow_carry_out(struct data *data)
         struct journal_record record;
 
         follow_record(follow->reader.records + at / JOURNAL_UNIT, lsn + at, &record);
+        follow->error[0] = '\0';
         bool prepared = follow_prepare(data, &record);
+        uint64_t asked_lsn = follow->asked_lsn;
         enum sliced sliced = prepared ? follow_stop_and_slice(data, lsn, &at) : SLICED_WAITS;
+        bool again = asked_lsn == lsn + at;
 
-        follow_tell(follow, prepared && sliced != SLICED_FAILED ? "" : follow->error);
+        if (sliced == SLICED || follow->error[0] != '\0') { /* who waits may be in trouble still */
+            follow_tell(follow, follow->error);
+        }
         if (sliced == SLICED_FAILED) { /* what of it was done cannot be told: only a start can */
             while (follow_wait(follow, 1000, false)) {
             }
         }
-        if (!follow_wait(follow, sliced == SLICED_WAITS ? AGAIN_MS / 10 : 0, false)) {
+        if (!follow_wait(follow, pause_ms(sliced, again), false)) {
             return false;
         }
     }
+    follow_pages_release(data);
     return true;
 }
 
@@ -531,5 +563,6 @@ void follow_end(struct data *data)
     pthread_mutex_unlock(&follow->lock);
     pthread_join(follow->thread, NULL);
     follow->started = false;
+    follow_pages_release(data);
     journal_reader_fini(&follow->reader);
 }

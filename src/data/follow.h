@@ -101,12 +101,13 @@ enum data_promoted {
     DATA_PROMOTE_FAILED,  /* neither nor: the daemon is to end: error */
 };
 /*
- * Takes nothing any more: carries out what was taken, then begins that epoch (0: the next one), and
- * every space decides for itself from there on. Its record is on the disk before anything else is
- * done. new_stream: the journal has another name from there on, so it is no other node's story.
- * Spaces take the configuration they were made with, as at a start. Not in a bracket of the keeper:
- * it has one of its own. Workers refuse changes until it has said PROMOTED. Not on a worker: waits
- * for the disk, and until until_us (clock_monotonic_us) for the applier.
+ * Takes nothing any more: carries out what was taken, then begins that epoch (0: a higher one that
+ * no start of the other node has taken unheard), and every space decides for itself from there on.
+ * Its record is on the disk before anything else is done. new_stream: the journal has another name
+ * from there on, so it is no other node's story. Spaces take the configuration they were made with,
+ * as at a start. Not in a bracket of the keeper: it has one of its own. Workers refuse changes
+ * until it has said PROMOTED. Not on a worker: waits for the disk, and until until_us
+ * (clock_monotonic_us) for the applier.
  */
 enum data_promoted data_promote(struct data *data, uint64_t epoch, bool new_stream,
                                 uint64_t until_us, char error[DATA_ERROR_MAX]);

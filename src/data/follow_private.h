@@ -30,6 +30,8 @@ struct follow {
     struct journal_reader reader;
     char error[DATA_ERROR_MAX]; /* recovery.error */
     uint64_t seen_us;           /* when dumps and merges were looked at last */
+    bool dumped;                /* there are dumped tables, while a slice goes on */
+    uint64_t asked_lsn;         /* pages were asked for from this change on; 0: none */
 
     pthread_mutex_t lock;
     pthread_cond_t work;
@@ -46,7 +48,28 @@ struct follow_memory *follow_memory_create(const struct settings *settings); /* 
 void follow_memory_look(const struct follow *follow, char grown[DATA_ERROR_MAX]);
 void follow_memory_tell(struct follow *follow, const char *grown); /* logs what is new of that */
 
+/* ---- follow_pages.c: changes that need a page of a dumped table. World stopped ---- */
+
+enum sliced {
+    SLICED,
+    SLICED_WAITS, /* for the keeper, or a file that cannot be read: error */
+    SLICED_READS, /* for pages */
+    SLICED_FAILED,
+};
+
+/* A slice begins. */
+void follow_pages_see(struct follow *follow);
+/* Returns whether the record is such a change; *sliced: how it went. */
+bool follow_pages_take(struct data *data, const struct journal_record *record, enum sliced *sliced);
+/* A change at `at` of what was read waits: asks for its pages, and for those of the next ones. */
+void follow_pages_ask(struct data *data, size_t at);
+/* What was asked for is not wanted any more. The applier, or when it has ended. */
+void follow_pages_release(struct data *data);
+
 /* ---- follow.c ---- */
+
+/* Makes a record of its words. */
+void follow_record(const uint64_t *words, uint64_t lsn, struct journal_record *record);
 
 void follow_see_spaces(struct follow *follow); /* those that a reload has added since the start */
 

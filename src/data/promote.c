@@ -14,6 +14,11 @@
 #include "data/follow_private.h"
 
 #define STEP_US 1000u /* from one look at the applier to the next */
+/*
+ * Starts of a leader count epochs by one, and nobody may have heard of the last ones: promotions by
+ * hand take the next multiple of this, or two would reign under one epoch.
+ */
+#define EPOCH_STEP 1000u
 
 /* Waits until all that was taken is carried out. False: that takes too long. If nothing was taken,
  * it begins a stream. */
@@ -54,6 +59,9 @@ static bool promote_begin_reign(struct data *data, uint64_t epoch, bool new_stre
     }
     recovery->scan.end = journal_head(data->journal);
     pthread_mutex_lock(&data->lock);
+    if (epoch == 0) {
+        epoch = (data->manifest->epoch / EPOCH_STEP + 1) * EPOCH_STEP;
+    }
     if (epoch > data->manifest->epoch + 1) {
         data->manifest->epoch = epoch - 1;
     }

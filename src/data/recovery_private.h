@@ -78,6 +78,8 @@ bool recovery_replay(struct recovery *recovery);
 bool recovery_replay_is_cut(const struct recovery *recovery, uint64_t lsn);
 /* Replays one record of the journal, which may stay in a batch. False: `error`. */
 bool recovery_replay_take(struct recovery *recovery, const struct journal_record *record);
+/* False, with `error`: what is wrong with a record, and how to give it up. */
+bool recovery_refuse_record(struct recovery *recovery, uint64_t lsn, const char *why);
 /* What is in batches. Likewise. */
 bool recovery_replay_flush_all(struct recovery *recovery);
 /* The space that an event SPACE begins gets its number; again: no-op. Under data's lock. Likewise.

@@ -11,7 +11,7 @@
 
 /* ---- records ---- */
 
-static bool refuse_record(struct recovery *recovery, uint64_t lsn, const char *why)
+bool recovery_refuse_record(struct recovery *recovery, uint64_t lsn, const char *why)
 {
     return data_refuse(recovery->error,
                        "%s: journal record at %llu: %s; to give up what follows: rollcall repair "
@@ -28,7 +28,7 @@ static bool recovery_replay_flush(struct recovery *recovery, struct recovery_spa
 
     space->count = 0;
     return count == 0 || row_replay(engine->row, space->batch, count, why) ||
-           refuse_record(recovery, space->batch[0].lsn, why);
+           recovery_refuse_record(recovery, space->batch[0].lsn, why);
 }
 
 static bool take_event(struct recovery *recovery, struct recovery_space *space, uint64_t lsn,
@@ -42,7 +42,7 @@ static bool take_event(struct recovery *recovery, struct recovery_space *space, 
            (row_replay_event(engine->row, event->event, lsn, lsn >= space->m,
                              (const unsigned char *)event->bytes + head, event->length - head,
                              why) ||
-            refuse_record(recovery, lsn, why));
+            recovery_refuse_record(recovery, lsn, why));
 }
 
 /* ---- which space an event SPACE is of ---- */
@@ -77,11 +77,12 @@ bool recovery_replay_name(struct recovery *recovery, uint64_t lsn, uint32_t numb
                  space == NULL  ? "configuration lacks it: put it back"
                  : space->begun ? "manifest has it with another one"
                                 : "configuration has it of another kind");
-        return refuse_record(recovery, lsn, why);
+        return recovery_refuse_record(recovery, lsn, why);
     }
     space->known = manifest_add_space(recovery->data->manifest, head->name, number, head->kind);
     if (space->known == NULL) {
-        return refuse_record(recovery, lsn, "a space that is not allowed, or one too many");
+        return recovery_refuse_record(recovery, lsn,
+                                      "a space that is not allowed, or one too many");
     }
     recovery->by_number[number] = space;
     space->space->engine->space = number;
@@ -95,7 +96,7 @@ static bool begin_named(struct recovery *recovery, uint64_t lsn, struct recovery
     char why[ENGINE_ERROR_MAX];
 
     if (!row_restore_begin(row, NULL, 0, why)) {
-        return refuse_record(recovery, lsn, why);
+        return recovery_refuse_record(recovery, lsn, why);
     }
     space->begun = true;
     if (recovery->live) {
@@ -110,7 +111,7 @@ static bool recovery_replay_take_head(struct recovery *recovery, uint64_t lsn,
     struct change_space_head head;
 
     if (!change_space_head_decode(event->bytes, event->length, &head)) {
-        return refuse_record(recovery, lsn, "it does not say which space it is of");
+        return recovery_refuse_record(recovery, lsn, "it does not say which space it is of");
     }
     if (!recovery_replay_name(recovery, lsn, event->space, &head)) {
         return false;
@@ -122,7 +123,7 @@ static bool recovery_replay_take_head(struct recovery *recovery, uint64_t lsn,
     }
     return (strcmp(space->space->name, head.name) == 0 &&
             strcmp(space->space->engine->functions->kind, head.kind) == 0) ||
-           refuse_record(recovery, lsn, "it is of another space than the manifest says");
+           recovery_refuse_record(recovery, lsn, "it is of another space than the manifest says");
 }
 
 static bool take_change(struct recovery *recovery, struct recovery_space *space, uint64_t lsn,
@@ -138,6 +139,17 @@ static struct recovery_space *recovery_replay_space_of(struct recovery *recovery
     return number <= CHANGE_SPACE_MAX ? recovery->by_number[number] : NULL;
 }
 
+static bool refuse_unknown(struct recovery *recovery, const struct journal_record *record)
+{
+    char why[ENGINE_ERROR_MAX];
+
+    snprintf(why, sizeof(why),
+             "of type %u, not a record this program knows: a newer one may be "
+             "needed",
+             record->type);
+    return recovery_refuse_record(recovery, record->lsn, why);
+}
+
 bool recovery_replay_take(struct recovery *recovery, const struct journal_record *record)
 {
     struct change change;
@@ -146,7 +158,7 @@ bool recovery_replay_take(struct recovery *recovery, const struct journal_record
         record->type, record->a, record->b, record->payload, record->bytes, &change, &event);
 
     if (kind == CHANGE_RECORD_IS_BAD) {
-        return refuse_record(recovery, record->lsn, "not a record this program knows");
+        return refuse_unknown(recovery, record);
     }
     if (kind == CHANGE_RECORD_IS_EVENT && event.event == CHANGE_EVENT_SPACE &&
         !recovery_replay_take_head(recovery, record->lsn, &event)) {
@@ -156,7 +168,8 @@ bool recovery_replay_take(struct recovery *recovery, const struct journal_record
         recovery, kind == CHANGE_RECORD_IS_CHANGE ? change.space : event.space);
 
     if (space == NULL) {
-        return refuse_record(recovery, record->lsn, "of a space the manifest does not name");
+        return recovery_refuse_record(recovery, record->lsn,
+                                      "of a space the manifest does not name");
     }
     if (record->lsn < space->c) {
         return true;

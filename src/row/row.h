@@ -241,6 +241,14 @@ struct row_waiters {
     struct ticket *tickets;
 };
 
+/* What became of a change that was replayed beside readers (row/row_follow.h). */
+enum row_replayed {
+    ROW_REPLAYED,
+    ROW_REPLAY_LATER,  /* nothing was done: pages were asked for */
+    ROW_REPLAY_UNREAD, /* likewise: one cannot be read */
+    ROW_REPLAY_FAILED,
+};
+
 struct row {
     /* Read inside the barrier, changed with the world stopped. */
     size_t count;
@@ -263,7 +271,10 @@ struct row {
         uint64_t dumps_max, tables, table_bytes;
     } stored;
     bool follows; /* its replay goes on while others read (row/row_follow.h) */
-    bool untidy;  /* the keeper may find memory of retired tables, or for a new configuration */
+    /* Replay asks for pages of dumped tables with it; NULL: it reads them at once. */
+    const struct ticket *replay_ticket;
+    enum row_replayed replayed; /* by the kind: LATER or UNREAD, where that is why it says false */
+    bool untidy; /* the keeper may find memory of retired tables, or for a new configuration */
     bool growth_warned;           /* that a part cannot grow was logged; until one does */
     uint64_t growth_told;         /* bytes at which growing was logged */
     uint64_t charged;             /* bytes of all parts that it has of engine->growth */

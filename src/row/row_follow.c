@@ -119,6 +119,32 @@ bool row_follow_ready(struct row *row, enum change_event event, const void *byte
     return false;
 }
 
+bool row_follow_dumped(const struct row *row)
+{
+    bool dumped = false;
+    for (size_t i = 0; i < row->count && !dumped; i++) {
+        dumped = row->tables[i]->cold;
+    }
+    return dumped;
+}
+
+bool row_follow_reads(struct row *row, const struct engine_replay *replay,
+                      const struct ticket *ticket)
+{
+    return row->kind->replay_reads != NULL && row->kind->replay_reads(row->engine, replay, ticket);
+}
+
+enum row_replayed row_follow_replay(struct row *row, const struct engine_replay *replay,
+                                    const struct ticket *ticket, char error[ENGINE_ERROR_MAX])
+{
+    CHECK(row->follows);
+    row->replay_ticket = ticket;
+    row->replayed = ROW_REPLAY_FAILED;
+    bool replayed = row_replay(row, replay, 1, error);
+    row->replay_ticket = NULL;
+    return replayed ? ROW_REPLAYED : row->replayed;
+}
+
 void row_follow_carried(struct row *row, enum change_event event)
 {
     if (event == CHANGE_EVENT_WHOLE || event == CHANGE_EVENT_LAYER) {

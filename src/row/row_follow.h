@@ -29,6 +29,20 @@ static inline bool row_follows(const struct row *row)
 }
 /* Returns whether this event may be replayed now. False: later. Bytes: as in row_replay_event(). */
 bool row_follow_ready(struct row *row, enum change_event event, const void *bytes, size_t length);
+
+/*
+ * A change may need a page of a dumped table's file: to say which of table and layer has the
+ * record, or what of it stays. No disk is waited for with the world stopped: such a change is
+ * replayed alone, by row_follow_replay, and later where its page is not here.
+ */
+bool row_follow_dumped(const struct row *row); /* any table is */
+/* Returns whether the change is one. ticket: its pages are asked for, too (store/cold.h); NULL: no.
+ */
+bool row_follow_reads(struct row *row, const struct engine_replay *replay,
+                      const struct ticket *ticket);
+enum row_replayed row_follow_replay(struct row *row, const struct engine_replay *replay,
+                                    const struct ticket *ticket, char error[ENGINE_ERROR_MAX]);
+
 /* Notices which dumps and merges are due. Now and then. */
 void row_follow_see(struct row *row);
 

@@ -129,6 +129,12 @@ struct table_kind {
      */
     bool (*replay)(struct engine *engine, const struct engine_replay *changes, size_t n,
                    char error[ENGINE_ERROR_MAX]);
+    /*
+     * Returns whether this change needs pages of a dumped table's file (row.replay_ticket), which
+     * `ticket` asks for; NULL: nobody does. The function is NULL where no change ever does.
+     */
+    bool (*replay_reads)(struct engine *engine, const struct engine_replay *replay,
+                         const struct ticket *ticket);
 
     /* ---- images ---- */
 

@@ -63,12 +63,12 @@ def rollcall():
 class Server(Victim):
     """A daemon with a folder of its own."""
 
-    def __init__(self, options, spaces, data=True, memory="4GiB", threads=1):
+    def __init__(self, options, spaces, data=True, memory="4GiB", threads=1, more=""):
         self.folder = Folder(options.directory)
         values = {"threads": threads, "memory": memory, "data": ""}
         if data:
             values["data"] = DATA % {"directory": self.folder.data, "cold_threads": COLD_THREADS}
-        text = TOP % values + "".join(SPACE % dict(space, slots=SLOTS) for space in spaces)
+        text = more + TOP % values + "".join(SPACE % dict(space, slots=SLOTS) for space in spaces)
         with open(self.folder.config, "w", encoding="ascii") as file:
             file.write(text)
         super().__init__(self.folder)

@@ -106,6 +106,30 @@ def waits(world):
     Client(world).ask(b"incr feed:1.like 1\r\n", REFUSED)
 
 
+def durable(options, rng):
+    """What is on the disk before it is answered is so there, too."""
+    world = World(options, rng, sync="always")
+    try:
+        configure(world)
+        world.serve()
+        follower = world.follower()
+        in_sync(world, follower)
+        before = follower.end()
+        follower.acknowledges = False
+        client = Client(world)
+        client.say(b"set feed:1.like 0 0 1\r\n5\r\n")
+        follower.take_until(lambda: follower.end() > before)
+        follower.say("A %d %d %d" % (follower.end(), before, before))
+        if client.hear(QUIET_S) is not None:
+            raise Failure("answered when the follower had it, and not on its disk")
+        follower.say("A %d %d %d" % (follower.end(), follower.end(), before))
+        said = client.hear()
+        if said != b"STORED\r\n":
+            raise Failure("not answered, but %r" % said)
+    finally:
+        world.end()
+
+
 class Writer(threading.Thread):
     def __init__(self, world):
         super().__init__(daemon=True)
@@ -180,6 +204,7 @@ def main():
         waits(world)
     finally:
         world.end()
+    durable(options, rng)
     print("%d increments answered, all are with the follower" % killed(options, rng))
 
 

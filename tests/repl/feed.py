@@ -33,7 +33,7 @@ USER = "follower:secret"
 CONFIG = """threads: 2
 memory: 512MiB
 data: %(data)s
-journal: {segment: 1MiB, buffer: 1MiB}
+journal: {segment: 1MiB, buffer: 1MiB, sync: %(sync)s}
 checkpoint: {every: %(every)s, journal: 4MiB}
 replication: {name: one, keep: %(keep)s, copies: %(copies)d, copy-rate: %(rate)s}
 %(more)sspaces:
@@ -173,7 +173,7 @@ class World:
         self.rng = rng
         self.folder = Folder(options.directory)
         self.values = dict({"data": self.folder.data, "every": "100ms", "keep": "1GiB", "copies": 1,
-                            "rate": "0", "more": ""}, **values)
+                            "rate": "0", "more": "", "sync": "everysec"}, **values)
         self.daemon = None
 
     def start(self):
@@ -351,6 +351,38 @@ def refusals(options, rng):
         world.end()
 
 
+def count(world):
+    """Changes some; where the journal ends then."""
+    client = world.daemon.connect()
+    for number in range(20):
+        client.ask(b"set feed:1 0 0 4\r\n1,%2d\r\n" % (10 + number), (b"STORED\r\n",))
+    client.socket.close()
+    return int(world.stats()["written"])
+
+
+def reigns(options, rng):
+    """A follower of an earlier reign goes back to where that ended here, however far this one has come."""
+    world = World(options, rng).serve()
+    try:
+        ends = []
+        for _ in range(3):
+            ends.append(count(world))
+            world.daemon.kill_now()
+            world.serve()
+        head = count(world)
+        first = world.follower()
+        first.follow()
+        for epoch, end in enumerate(ends, 1):
+            asked = "follow 1 rollcall three %s %d %%d" % (first.stream, epoch)
+            for lsn in (end + 8, head, head + 8):
+                closed_after(world.follower("three"), asked % lsn, "REWIND %d %d" % (epoch, end))
+            closed_after(world.follower("three"), asked % end,
+                         "STREAM %s %d %d" % (first.stream, len(ends) + 1, end))
+        return "three that ended"
+    finally:
+        world.end()
+
+
 def no_name(options, rng):
     world = World(options, rng)
     with open(world.folder.config, "w", encoding="ascii") as file:
@@ -522,7 +554,7 @@ def copy(options, rng):
         second.end()
 
 
-PARTS = {"stream": stream, "behind": behind, "refusals": refusals, "no_name": no_name,
+PARTS = {"stream": stream, "behind": behind, "refusals": refusals, "reigns": reigns, "no_name": no_name,
          "secure": secure, "copy": copy}
 
 

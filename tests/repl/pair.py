@@ -536,6 +536,39 @@ def roles(pair):
     one.stop()
 
 
+def unheard(pair):
+    """The leader begins epochs that its follower has not heard of, counts on, and is gone. The one that
+    is promoted reigns under another epoch; the old leader follows it, with what that one has."""
+    one, two = pair.nodes
+    one.configure()
+    two.configure(follow=one)
+    one.start()
+    two.start()
+    level(one, two)
+    two.kill()
+    for _ in range(2):
+        one.kill()
+        one.start()
+        for _ in range(100):
+            one.ask(b"incr feed:1000.like 1")
+    unheard_epoch = int(one.stats()["epoch"])
+    one.kill()
+    two.start()
+    two.rollcall("promote", "--force")
+    if int(two.stats()["epoch"]) <= unheard_epoch:
+        raise Failure("it reigns in epoch %s, as the other did" % two.stats()["epoch"])
+    for _ in range(300):
+        two.ask(b"incr feed:1001.like 1")
+    one.configure(follow=two)
+    one.start()
+    pair.nodes.reverse()
+    pair.check_equal()
+    values = [node.ask(b"get feed:1000.like", b"END\r\n") for node in pair.nodes]
+    if values != [b"END\r\n"] * 2:
+        raise Failure("what nobody else has is there: %r" % values)
+    pair.stop()
+
+
 def changes(pair):
     """The leader gets a slot, then a space, while it is written to and the follower is killed."""
     one, two = pair.nodes
@@ -595,7 +628,7 @@ def links(pair):
     pair.stop()
 
 
-PARTS = {"changes": changes, "links": links, "roles": roles, "kills": kills, "copies": copies, "promotions": promotions}
+PARTS = {"unheard": unheard, "changes": changes, "links": links, "roles": roles, "kills": kills, "copies": copies, "promotions": promotions}
 
 
 def run_part(part, options):

@@ -13,6 +13,7 @@
 #include "data/data_private.h"
 #include "data/follow.h"
 #include "repl/receiver_private.h"
+#include "row/row_data.h"
 #include "tests/sim/actors.h"
 #include "tests/sim/sim_clock.h"
 #include "tests/sim/wires.h"
@@ -234,6 +235,9 @@ void pair_start(struct pair_node *node)
     node->listener = (struct journal_listener){.moved = on_moved, .room = on_room, .context = node};
     journal_listen(data_journal(sim->data), &node->listener);
     node->up = true;
+    for (unsigned i = 0; i < SIM_SPACES; i++) {
+        node->held_bytes[i] = row_held_bytes(sim_engine(sim, i)->row);
+    }
     if (node->follows) {
         actors_own(node->number);
         CHECK(data_follow(sim->data, sim->barrier, &sim->spaces, on_applied, node));
@@ -360,6 +364,7 @@ static void calm(struct pair *pair)
     for (unsigned i = 0; i < PAIR_NODES; i++) {
         if (pair->nodes[i].up) {
             sim_calm(&pair->nodes[i].sim);
+            sim_cold_calm(&pair->nodes[i].sim);
         }
     }
 }
@@ -449,6 +454,11 @@ bool pair_promote(struct pair *pair)
     if (promoted == DATA_PROMOTED && journal_head(data_journal(sim->data)) < pair->promised) {
         fail_msg("seed %llu: acknowledged up to %llu, and the promoted one has less",
                  (unsigned long long)pair->seed, (unsigned long long)pair->promised);
+    }
+    if (promoted == DATA_PROMOTED &&
+        journal_durable(data_journal(sim->data)) <= data_reign_lsn(sim->data)) {
+        fail_msg("seed %llu: it leads, and its epoch is not on the disk",
+                 (unsigned long long)pair->seed);
     }
     if (promoted == DATA_PROMOTED) {
         lead(node);

@@ -35,6 +35,7 @@ struct pair_node {
     struct repl_receiver *receiver;
     struct repl_receiver_counts counts;
     struct journal_listener listener;
+    uint64_t held_bytes[SIM_SPACES]; /* by tables, when it was started */
     bool up;
     bool follows; /* so it was started last */
     bool again;   /* its receiver wants another start, with what follows */

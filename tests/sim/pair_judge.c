@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "data/data_private.h"
 #include "data/follow.h"
+#include "row/row_data.h"
 #include "store/journal_reader.h"
 #include "tests/sim/pair.h"
 #include "tests/sim/wires.h"
@@ -94,6 +95,54 @@ void pair_promise(struct pair *pair)
     }
 }
 
+/* ---- memory ---- */
+
+static unsigned tables_in_memory(const struct row *row)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < row->count; i++) {
+        const struct row_table *table = row->tables[i];
+
+        count += !table->cold;
+        count += table->further != NULL && !table->further->cold;
+    }
+    return count;
+}
+
+/* An opening waits for the dump that makes room: it takes no more than was given, or a start took.
+ */
+static void judge_growth(struct pair_node *node)
+{
+    for (unsigned i = 0; i < SIM_SPACES; i++) {
+        const struct row *row = sim_engine(&node->sim, i)->row;
+        uint64_t given = row->config.tables * row->config.table_bytes;
+        uint64_t most = given > node->held_bytes[i] ? given : node->held_bytes[i];
+
+        if (row->config.dump && !row->parted && row_held_bytes(row) > most) {
+            fail_msg("seed %llu: space %u of the follower takes %llu bytes, of %llu",
+                     SEED(node->pair), i, (unsigned long long)row_held_bytes(row),
+                     (unsigned long long)most);
+        }
+    }
+}
+
+/* Tables leave by themselves: what a follower may dump does not stay. */
+static void judge_memory(struct pair *pair)
+{
+    struct pair_node *node = pair_follower(pair);
+
+    pair_tend(pair);
+    for (unsigned i = 0; i < SIM_SPACES && node->up && node->follows && !node->sim.ended; i++) {
+        const struct row *row = sim_engine(&node->sim, i)->row;
+
+        if (row->config.dump && !row->parted && tables_in_memory(row) > row->config.tables) {
+            fail_msg("seed %llu: space %u of the follower has %u tables in memory, of %u",
+                     SEED(pair), i, tables_in_memory(row), row->config.tables);
+        }
+    }
+}
+
 /* ---- answers ---- */
 
 void pair_compare(struct pair *pair)
@@ -109,6 +158,7 @@ void pair_compare(struct pair *pair)
     if (sim->ended || node->again) {
         return;
     }
+    judge_growth(node);
     data_follow_trouble(sim->data, why);
     if (why[0] != '\0' || data_applied(sim->data) < journal_head(data_journal(sim->data))) {
         fail_msg("seed %llu: what was taken is not carried out: at %llu of %llu: %s", SEED(pair),
@@ -245,4 +295,5 @@ void pair_judge(struct pair *pair)
     pair_compare(pair);
     sim_compare(&pair_leader(pair)->sim);
     judge_bytes(pair);
+    judge_memory(pair);
 }

@@ -157,14 +157,13 @@ static enum sim_point point_of(const char *path)
 }
 
 /*
- * A file is asked for. By whom, and what stands still meanwhile? (The applier alone may have to: of
- * a dumped table with a layer it reads which of them holds a record.)
+ * A file is asked for. By whom, and what stands still meanwhile?
  */
 static void check_nobody_waits(const struct sim *sim, const char *path)
 {
     bool running = sim->stage == SIM_RUNNING || sim->stage == SIM_CHECKPOINT;
-    bool ours = pthread_equal(pthread_self(), sim->main) ||
-                (sim->node != NULL && sim->node->acts() && point_of(path) != SIM_POINT_TABLE);
+    bool ours =
+        pthread_equal(pthread_self(), sim->main) || (sim->node != NULL && sim->node->acts());
 
     if (!running || sim->ended || !ours) {
         return;

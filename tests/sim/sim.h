@@ -262,6 +262,7 @@ void sim_codes_print(const struct sim_figures *figures);
 void sim_run(struct sim *sim, unsigned space, struct engine_op *op, struct change_sink *sink);
 void sim_cold_open(struct sim *sim);  /* before recovery */
 void sim_cold_count(struct sim *sim); /* adds what a process has done, at its end */
+void sim_cold_calm(struct sim *sim);  /* waits until no page is being read */
 bool sim_wants_dump(struct sim *sim);
 /* Dumps are wanted, but there was no checkpoint yet, and that comes first. */
 bool sim_wants_checkpoint(struct sim *sim);

@@ -71,6 +71,24 @@ void sim_run(struct sim *sim, unsigned space, struct engine_op *op, struct chang
     }
 }
 
+static bool reads_any(struct cold *cold)
+{
+    pthread_mutex_lock(&cold->lock);
+    bool reads = cold->stats.depth > 0;
+
+    pthread_mutex_unlock(&cold->lock);
+    return reads;
+}
+
+void sim_cold_calm(struct sim *sim)
+{
+    struct cold *cold = sim->stage > SIM_RECOVERING ? data_cold(sim->data) : NULL;
+
+    while (cold != NULL && !sim->ended && reads_any(cold)) {
+        sched_yield();
+    }
+}
+
 /* ---- where reads take place ---- */
 
 static uint64_t cold_now_us(struct vfs *vfs)

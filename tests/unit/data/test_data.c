@@ -541,6 +541,24 @@ static void test_numbers_exchanged(void **state)
     free(text);
 }
 
+/* A later version's record: its type is named, and nothing is given up. */
+static void test_unknown_record(void **state)
+{
+    (void)state;
+    const uint64_t payload = 7;
+    struct journal_writer writer;
+
+    assert_true(data_run_begin(&run));
+    journal_writer_init(&writer, data_journal(run.data));
+    assert_true(journal_reserve(&writer, JOURNAL_HEADER_BYTES + sizeof(payload)));
+    (void)journal_put(&writer, 99, 0, 0, &payload, sizeof(payload));
+    journal_submit(&writer);
+    assert_true(journal_sync_now(data_journal(run.data)));
+    journal_writer_fini(&writer);
+    data_run_kill(&run);
+    refused("journal record at ", "of type 99");
+}
+
 static void test_leftovers(void **state)
 {
     (void)state;
@@ -634,6 +652,7 @@ int main(void)
         DATA_RUN_TEST(test_number_while_running, &run),
         DATA_RUN_TEST(test_space_of_the_journal, &run),
         DATA_RUN_TEST(test_numbers_exchanged, &run),
+        DATA_RUN_TEST(test_unknown_record, &run),
         DATA_RUN_TEST(test_leftovers, &run),
         DATA_RUN_TEST(test_stop_while_loading, &run),
         DATA_RUN_TEST(test_kill_behind_recovery, &run),

@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""What followers cost, and what they give: ratios of one run, for a quiet machine with two cores or more.
+
+    tests/bench/follow.py worker       the leader's worker, an increment: alone, with one follower, with three
+    tests/bench/follow.py ack          increments a second with `ack: replica`, and with a follower nobody waits for
+    tests/bench/follow.py lag          how far behind a follower is while increments come at --rate
+    tests/bench/follow.py readers      p99 of a follower's readers while increments come at --rate, and without
+    tests/bench/follow.py copy         seconds of a copy of --gib, and of cp of the same files
+
+$ROLLCALLD and $ROLLCALL name the programs (else build/). Several may be named; each prints its figure and its
+goal. Nothing is judged: exit 1 only if something does not run. What is compared takes turns, --rounds times,
+as a machine's speed changes within seconds; the median of the pairs' ratios counts. Worker and load have a
+core each (data.py); followers share the load's, so `worker` shows what they cost who is followed, and not
+what a machine of two cores gives to all.
+"""
+import argparse
+import datetime
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from data import (CONNECTIONS, IDS, Pinned, Server, Failure, judge, one_space, protocol,  # noqa: E402
+                  ratio_of_pairs)
+
+WORKER_GOALS = {1: 1.05, 3: 1.10}
+ACK_GOAL, LAG_GOAL_MS, READERS_GOAL, COPY_GOAL = 0.7, 5, 1.3, 1.3
+PIPELINE = 16
+LEVEL_S = 120
+SAMPLE_S = 0.02
+TABLE_MIB, COPY_IDS = 256, 100000  # of `copy`: each table, and what is in it
+NAMED = 'replication: {name: %s%s}\n'
+STREAMS = "follower-streaming"
+
+
+class Node(Server):
+    """A daemon with a name; leader: whom it follows."""
+
+    def __init__(self, options, name, leader=None, more=", keep: 8GiB", spaces=None):
+        follow = ', follow: "127.0.0.1:%d"' % leader.address[1] if leader else ""
+        super().__init__(options, spaces or [one_space("refuse", "64MiB", 2)], memory="16GiB",
+                         more=NAMED % (name, follow + more))
+        self.serve()
+
+    def serving(self):
+        """Whether it says how it is: a follower may have nothing to read yet."""
+        try:
+            return bool(self.state())
+        except (judge.Lost, OSError):
+            return False
+
+    def state(self):
+        client = self.connect()
+        try:
+            return client.stats(b"replication")
+        finally:
+            client.socket.close()
+
+    def said_at(self, words):
+        """When its log said so, in seconds; None: it has not."""
+        for line in self.output().splitlines():
+            if words in line:
+                return datetime.datetime.fromisoformat(line.split("Z ")[0]).timestamp()
+        return None
+
+    def level(self, leader):
+        until = time.monotonic() + LEVEL_S
+        while time.monotonic() < until:
+            here = self.state()
+            if here["state"] == STREAMS and int(here["applied"]) >= int(leader.state()["written"]):
+                return
+            time.sleep(0.01)
+        raise Failure("a follower does not catch up: %s" % self.state())
+
+
+class Group:
+    """Leaders, each with its followers; all end together."""
+
+    def __init__(self, options):
+        self.options, self.nodes = options, []
+
+    def lead(self, followers, more=""):
+        leader = Node(self.options, "one", more=", keep: 8GiB" + more)
+        self.nodes.append(leader)
+        leader.followers = []
+        for number in range(followers):
+            leader.followers.append(Node(self.options, "f%d" % number, leader))
+            self.nodes.append(leader.followers[-1])
+        for follower in leader.followers:
+            follower.level(leader)
+        if "ack: replica" in more:
+            self.wait_in_sync(leader)
+        leader.bench("--load", "--requests", 0, "--ids", IDS)
+        for node in [leader, *leader.followers]:
+            node.pin()
+        for follower in leader.followers:
+            for thread in os.listdir("/proc/%d/task" % follower.process.pid):
+                os.sched_setaffinity(int(thread), {min(os.sched_getaffinity(0))})
+        return leader
+
+    @staticmethod
+    def wait_in_sync(leader):
+        until = time.monotonic() + LEVEL_S
+        while leader.state()["in_sync"] != "1":
+            if time.monotonic() > until:
+                raise Failure("no follower is in sync: %s" % leader.state())
+            time.sleep(0.01)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for node in self.nodes[::-1]:
+            node.end()
+
+
+def increments(leader, options, *how):
+    with Pinned():
+        return leader.bench("--workload", "incr", "--verify", "form", "--connections", CONNECTIONS, "--ids", IDS,
+                            "--seconds", options.seconds, *how)["run"]["requests_per_s"]
+
+
+def turns(options, leaders):
+    """Loads the leaders in turn: of each the rates, and the nanoseconds of its worker an increment."""
+    rates, costs = [[] for _ in leaders], [[] for _ in leaders]
+    for number in range(options.rounds):
+        order = range(len(leaders)) if number % 2 == 0 else reversed(range(len(leaders)))
+        for i in order:
+            before = leaders[i].worked_ns()
+            rate = increments(leaders[i], options, "--pipeline", PIPELINE)
+            rates[i].append(rate)
+            costs[i].append((leaders[i].worked_ns() - before) / (rate * options.seconds))
+            for follower in leaders[i].followers:
+                follower.level(leaders[i])
+    return rates, costs
+
+
+def worker(options):
+    with Group(options) as group:
+        leaders = [group.lead(followers) for followers in (0, 1, 3)]
+        _, costs = turns(options, leaders)
+        for leader, cost in zip(leaders[1:], costs[1:]):
+            followers = len(leader.followers)
+            print("worker: %.0f ns an increment alone, %.0f with %d: ratio %s (goal: at most %.2f)" % (
+                statistics.median(costs[0]), statistics.median(cost), followers,
+                ratio_of_pairs(cost, costs[0]), WORKER_GOALS[followers]))
+
+
+def ack(options):
+    with Group(options) as group:
+        leaders = [group.lead(1), group.lead(1, ", ack: replica, ack-by: f0")]
+        rates, _ = turns(options, leaders)
+        print("ack: %.0f increments/s with a follower, %.0f that wait for it: ratio %s (goal: at least %.1f)" % (
+            *map(statistics.median, rates), ratio_of_pairs(rates[1], rates[0]), ACK_GOAL))
+
+
+class Steady(threading.Thread):
+    """Increments at a rate, until it is joined."""
+
+    def __init__(self, leader, options):
+        super().__init__(daemon=True)
+        self.leader, self.options = leader, options
+        self.start()
+
+    def run(self):
+        increments(self.leader, self.options, "--rate", self.options.rate)
+
+
+def lag(options):
+    with Group(options) as group:
+        leader = group.lead(1)
+        samples = []
+        steady = Steady(leader, options)
+        while steady.is_alive():
+            samples.append(int(leader.state()["f0:lag_us"]) / 1000)
+            time.sleep(SAMPLE_S)
+        samples.sort()
+        print("lag: p50 %.2f ms, p99 %.2f, at most %.2f, of %d looks at %d increments/s (goal: under %d)" % (
+            samples[len(samples) // 2], samples[len(samples) * 99 // 100], samples[-1], len(samples),
+            options.rate, LAG_GOAL_MS))
+
+
+def read_p99(follower, options):
+    with Pinned():
+        return follower.bench("--workload", "record", "--verify", "form", "--connections", CONNECTIONS, "--ids", IDS,
+                              "--rate", options.rate, "--seconds", options.seconds)["run"]["latency_us"]["p99"]
+
+
+def readers(options):
+    with Group(options) as group:
+        leader = group.lead(1)
+        quiet, beside = [], []
+        for _ in range(options.rounds):
+            quiet.append(read_p99(leader.followers[0], options))
+            steady = Steady(leader, options)
+            beside.append(read_p99(leader.followers[0], options))
+            steady.join()
+            leader.followers[0].level(leader)
+        print("readers: p99 %.0f us without changes, %.0f with %d a second: ratio %s (goal: at most %.1f)" % (
+            statistics.median(quiet), statistics.median(beside), options.rate, ratio_of_pairs(beside, quiet),
+            READERS_GOAL))
+
+
+def copied(options, leader, spaces):
+    """Seconds from the manifest to the last file's sync."""
+    until = time.monotonic() + LEVEL_S * 10
+    follower = Node(options, "two", leader, spaces=spaces)
+    try:
+        while follower.said_at("the copy is whole") is None:
+            if time.monotonic() > until:
+                raise Failure("no copy:\n" + follower.output())
+            time.sleep(0.1)
+        return follower.said_at("the copy is whole") - follower.said_at("a copy files=")
+    finally:
+        follower.end()
+
+
+def copy(options):
+    spaces = [one_space("refuse", "%dMiB" % TABLE_MIB, 1, "feed%d" % i)
+              for i in range(options.gib * 1024 // TABLE_MIB)]
+    leader = Node(options, "one", more=", keep: 0", spaces=spaces)
+    try:
+        for _ in range(2):  # with checkpoints: the journal's beginning goes, or it would be streamed
+            for space in spaces:
+                leader.bench("--load", "--requests", 0, "--ids", COPY_IDS, "--space", space["name"])
+            problem = leader.stop(False)
+            if problem:
+                raise Failure(problem)
+            leader.again()
+        bytes_there = int(leader.figures()["table_file_bytes"])
+        ours, theirs = [], []
+        for _ in range(options.rounds):
+            ours.append(copied(options, leader, spaces))
+            with tempfile.TemporaryDirectory(dir=options.directory) as there:
+                began = time.monotonic()
+                shutil.copytree(leader.folder.data, os.path.join(there, "cp"))
+                subprocess.run(["sync", "-f", there], check=True)
+                theirs.append(time.monotonic() - began)
+        print("copy: %.2f GiB in %.1f s, cp and sync in %.1f: ratio %s (goal: about %.1f)" % (
+            bytes_there / (1 << 30), statistics.median(ours), statistics.median(theirs),
+            ratio_of_pairs(ours, theirs), COPY_GOAL))
+    finally:
+        leader.end()
+
+
+PARTS = {"worker": worker, "ack": ack, "lag": lag, "readers": readers, "copy": copy}
+
+
+def main():
+    parser = argparse.ArgumentParser(description="See the top of this file.")
+    add = parser.add_argument
+    add("parts", nargs="+", choices=list(PARTS))
+    add("--rounds", type=int, default=7)
+    add("--seconds", type=int, default=3, help="of load in a round")
+    add("--rate", type=int, default=20000, help="lag, readers: requests a second")
+    add("--gib", type=int, default=2, help="copy: size of the tables")
+    add("--directory", help="where the data directories are made (default: TMPDIR)")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
+    for part in options.parts:
+        began = time.monotonic()
+        try:
+            PARTS[part](options)
+        except (Failure, judge.Lost, protocol.Mismatch, OSError, subprocess.SubprocessError) as problem:
+            print("FAIL %s: %s" % (part, problem))
+            return 1
+        print("  (%.0f s)" % (time.monotonic() - began))
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
