@@ -99,6 +99,7 @@
 #define ROW_BULK       256  /* ahead ids that are no typos wherever they lie */
 #define ROW_LEAP       64   /* ahead ids that are the stream itself, if few others came meanwhile */
 #define ROW_REACH_MIN  1024 /* ids above the frontier are not ahead, whatever was seen */
+#define ROW_SAMPLES    64   /* ids of a table that say how dense they are */
 #define ROW_ARRIVALS   64   /* new ids of the row that say where the stream is */
 #define ROW_LOOKED_AT  16   /* newest tables looked at one by one before a binary search */
 
@@ -162,6 +163,16 @@ struct row_region { /* under the row's lock, except memory and bytes: those stay
     bool loose;        /* of a part: it is in no list, and goes to the system with its part */
     unsigned pins;     /* by threads that make it resident */
     struct row_region *next_left; /* of a part that was dumped */
+};
+
+/* Ids that came in place, chosen evenly over the life of a table. Under the row's lock. */
+struct row_samples {
+    size_t count;
+    uint64_t stride; /* ids from one to the next, on average */
+    uint64_t ids[ROW_SAMPLES];
+    uint64_t began;           /* ids admitted when the first was taken: after a restart, some */
+    _Atomic uint64_t next;    /* ids admitted when the next one is taken; read by any thread */
+    _Atomic uint64_t arrival; /* the same for the next one the row takes for its own */
 };
 
 struct row_table {
@@ -228,7 +239,7 @@ struct row_table {
     _Atomic bool changed;      /* since its last image: row_changed() */
     _Atomic uint8_t tap;       /* enum row_tap: row/row_cold.h */
     struct id_span ids;
-    _Atomic uint64_t arrival; /* ids admitted when the row takes the next for a sample */
+    struct row_samples samples;
 };
 
 /* An ahead id, how many ids its table had in place when it came, and how often it came so far. */

@@ -10,6 +10,7 @@
 /* A jump of up to this many times what a table spans is the stream's own step, such as a second. */
 #define STEP_SPREADS_MAX 65536u
 #define STEPS_REACHED    2 /* one may be missing */
+#define CLUMPS_PART      8 /* samples that show a range so much smaller are of one clump */
 
 void row_give_up(struct row *row, struct row_table *table, struct row_region *region,
                  const char *why)
@@ -26,12 +27,19 @@ void row_give_up(struct row *row, struct row_table *table, struct row_region *re
                 (unsigned long long)table->base);
 }
 
-/* What a full table spans, as this one shows: strays ahead of the stream do not widen it, since
- * they are not passed. */
+/*
+ * What a full table spans, as this one shows: by all of its ids, but where some that lie ahead of
+ * the stream widen that, by what most of them show. That says less than it is where ids come in
+ * clumps.
+ */
 static uint64_t shown_range(const struct row *row, const struct row_table *table)
 {
     uint64_t count = row_larger(row_count_of(table), 1);
-    uint64_t range = row_policy_range(row_spanned(table) + 1, count, table->capacity);
+    uint64_t all = row_policy_range(row_spanned(table) + 1, count, table->capacity);
+    uint64_t most = row_shown_range(row, table);
+    bool agree = most >= all / CLUMPS_PART;
+    uint64_t wide = row_policy_add(most, most / 4);
+    uint64_t range = most != 0 && agree && wide < all ? wide : all;
     return row->config.ids_once ? row_larger(range, table->capacity) : range;
 }
 

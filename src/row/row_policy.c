@@ -41,6 +41,12 @@ static size_t shortest_at(const uint64_t *sorted, size_t n, size_t steps)
     return found;
 }
 
+uint64_t row_policy_shortest(const uint64_t *sorted, size_t n, size_t steps)
+{
+    size_t at = shortest_at(sorted, n, steps);
+    return sorted[at + steps] - sorted[at];
+}
+
 /* Widens *low .. *high to the shortest span of more than half of n ids, unless that is longer than
  * `most`. Sorts them. */
 static void widen(uint64_t *ids, size_t n, uint64_t most, uint64_t *low, uint64_t *high)

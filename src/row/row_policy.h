@@ -33,6 +33,13 @@ struct row_span {
 struct row_span row_policy_span(const uint64_t *ids, size_t n); /* 0 < n <= ROW_SAMPLE_MAX */
 
 /*
+ * Returns the shortest distance from an id to the one `steps` after it, of n sorted ids; steps < n.
+ * Where fewer than n - steps of the ids are strays ahead of the others, the distance is that of the
+ * others.
+ */
+uint64_t row_policy_shortest(const uint64_t *sorted, size_t n, size_t steps);
+
+/*
  * Returns how many ids a full table spans when `count` of `capacity` span `spanned`; at most
  * ROW_ID_MAX.
  */

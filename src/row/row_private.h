@@ -94,7 +94,7 @@ static inline bool row_clusters(const struct row *row)
     return row->config.tables > (row_keeps_spare(row) ? 2 : 1);
 }
 
-/* row_stream.c: where the stream is; any thread inside */
+/* row_stream.c: where the stream is, and how dense; any thread inside */
 
 /* An id was admitted to the table, in place or apart, as the `admitted`th. */
 void row_stream_note(struct row *row, struct row_table *table, uint64_t id, uint64_t admitted);
@@ -108,6 +108,12 @@ bool row_stream_is_scattered(const struct row *row, const struct row_table *tabl
 void row_stream_forget(struct row *row);
 /* Fewer ids of its range have come than was counted: some lie in another one. Stopped. */
 void row_stream_moved(struct row_table *table);
+/*
+ * Returns how many ids a full table spans at the density of the stream in this one; 0: too few ids
+ * have come.
+ */
+uint64_t row_shown_range(const struct row *row, const struct row_table *table);
+
 /*
  * Returns the largest id a table is to hold: a little above where it is full if ids are as dense as
  * was known, since its fill comes first. In a table that opened for strays, which get to its end

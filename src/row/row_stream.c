@@ -1,8 +1,11 @@
 /*
- * row_stream.c: where the stream is: by samples of what comes, so that strays that are fewer than
- * half of it do not count.
+ * row_stream.c: where the stream is, and how dense its ids are: by samples of what comes, so that
+ * strays that are fewer than half of it do not count.
  */
+#include "base/hash.h"
 #include "row/row_private.h"
+
+#include <string.h>
 
 #define ARRIVALS_ONE_IN 4u /* ids that a table admits */
 /* This many in a hundred belong to one table: strays, a third of all ids, are never so many. */
@@ -13,6 +16,10 @@
 #define NEARING_PART      4u /* of a table's range, before its end: what comes near that lies there */
 #define SCATTERED_PERCENT 88u /* at most, of the newest ids of a table, in its upper half */
 #define SCATTERED_LEAST   8u  /* times what the newest stand for: fewer ids show nothing */
+#define SAMPLES_LEAST     16u /* of a table's ids, until they show how dense they are */
+#define BEGAN_PART        8u /* of what it admitted, before the first sample: more since a restart */
+/* Sixteenths of a table's samples: the stream's are two thirds of them at least. */
+#define DENSITY_PART 7u
 
 void row_stream_forget(struct row *row)
 {
@@ -38,10 +45,11 @@ static unsigned arrivals(const struct row *row, unsigned newest, uint64_t low, u
     return all;
 }
 
-/* Sets the next sample, so that further ids are sampled as before. */
+/* Sets the next samples, so that further ids are sampled as before. */
 void row_stream_moved(struct row_table *table)
 {
-    row_lower_to(&table->arrival, row_came(table) + ARRIVALS_ONE_IN);
+    row_lower_to(&table->samples.next, row_came(table) + table->samples.stride);
+    row_lower_to(&table->samples.arrival, row_came(table) + ARRIVALS_ONE_IN);
 }
 
 bool row_stream_is_in(const struct row *row, const struct row_table *table)
@@ -74,13 +82,68 @@ bool row_stream_is_scattered(const struct row *row, const struct row_table *tabl
     return !few && all == ARRIVALS_LEAST && upper * 100 <= all * SCATTERED_PERCENT;
 }
 
+/* ---- density ---- */
+
+/* Under the lock: half of them are enough, from here on half as often. */
+static void thin(struct row_samples *samples)
+{
+    for (size_t i = 0; i < ROW_SAMPLES / 2; i++) {
+        samples->ids[i] = samples->ids[2 * i + 1];
+    }
+    samples->count = ROW_SAMPLES / 2;
+    samples->stride *= 2;
+}
+
+static void sample(struct row *row, struct row_table *table, uint64_t id, uint64_t admitted)
+{
+    struct row_samples *samples = &table->samples;
+    row_lock(row);
+    if (admitted >= atomic_load(&samples->next)) {
+        if (samples->count == ROW_SAMPLES) {
+            thin(samples);
+        }
+        samples->stride = samples->stride ? samples->stride : 1;
+        samples->began = samples->count ? samples->began : admitted;
+        samples->ids[samples->count++] = id;
+        /* One in each stride, but not at the same place of each. */
+        uint64_t next = admitted / samples->stride + 1;
+        uint64_t noise = hash_u64(next + table->serial) % samples->stride;
+        atomic_store(&samples->next, next * samples->stride + noise);
+    }
+    row_unlock(row);
+}
+
 /* What was refused after all and comes again is admitted under the same number. */
 void row_stream_note(struct row *row, struct row_table *table, uint64_t id, uint64_t admitted)
 {
-    uint64_t arrival = atomic_load_explicit(&table->arrival, memory_order_relaxed);
+    struct row_samples *samples = &table->samples;
+    uint64_t next = atomic_load_explicit(&samples->next, memory_order_relaxed);
+    uint64_t arrival = atomic_load_explicit(&samples->arrival, memory_order_relaxed);
+    if (UNLIKELY(admitted >= next) && id <= row_frontier_of(table)) {
+        sample(row, table, id, admitted);
+    }
     if (UNLIKELY(admitted >= arrival) &&
-        atomic_compare_exchange_strong(&table->arrival, &arrival, admitted + ARRIVALS_ONE_IN)) {
+        atomic_compare_exchange_strong(&samples->arrival, &arrival, admitted + ARRIVALS_ONE_IN)) {
         uint32_t at = atomic_fetch_add(&row->arrivals_at, 1);
         atomic_store(&row->arrivals[at % ROW_ARRIVALS], id);
     }
+}
+
+uint64_t row_shown_range(const struct row *row, const struct row_table *table)
+{
+    uint64_t ids[ROW_SAMPLES];
+    row_lock(row);
+    size_t n = table->samples.count;
+    bool whole = table->samples.began <= row_came(table) / BEGAN_PART;
+    memcpy(ids, table->samples.ids, n * sizeof(ids[0]));
+    row_unlock(row);
+    uint64_t placed = row_count_of(table);
+    size_t steps = n * DENSITY_PART / 16;
+    if (n < SAMPLES_LEAST || placed < SAMPLES_LEAST || !whole) {
+        return 0;
+    }
+    row_policy_sort(ids, n);
+    uint64_t count = placed * steps / n;
+    uint64_t spanned = row_policy_shortest(ids, n, steps);
+    return row_policy_range(spanned + 1, count > 0 ? count : 1, table->capacity);
 }
