@@ -368,7 +368,9 @@ enum row_room row_make_room(struct row *row, struct row_table *table, enum row_n
     if (row->config.recycle || row_dumps(row)) {
         return row->config.recycle ? recycle_some(row, table, rules) : dump_some(row, table, rules);
     }
-    bool unused = row->log == NULL && need == ROW_NEED_NEXT && take_unused(row, table);
+    /* One id with members without end leaves it to others. */
+    bool may = row->log == NULL && need == ROW_NEED_NEXT && row_stream_is_scattered(row, table);
+    bool unused = may && take_unused(row, table);
     table->layer_first = unused && layer;
     return unused ? ROW_ROOM_AGAIN : ROW_ROOM_NONE;
 }
