@@ -88,7 +88,8 @@ static void set_as_part(struct counter_table *t, const struct counter_config *co
 /*
  * A layer is shaped as its root, but where more records fit into it by what the ids of the root
  * have shown: the first table of a row takes any id, and its layers need not. No id comes above the
- * root's frontier; falling ones may go on below the first as far as layers reach.
+ * root's frontier; falling ones may go on below the first as far as layers reach. With a log there
+ * is one layer, which takes any id, too.
  */
 static void set_layer_shape(struct counter_table *t, const struct counter_config *config,
                             const struct counter_table *root)
@@ -96,7 +97,7 @@ static void set_layer_shape(struct counter_table *t, const struct counter_config
     uint64_t first = id_span_first(&root->row.ids);
     uint64_t last = atomic_load(&root->row.frontier);
     struct counter_shape shape;
-    if (first > last) {
+    if (first > last || root->row.owner == NULL || root->row.owner->log != NULL) {
         return;
     }
     counter_shape_init(&shape, config, row_policy_range(last - first + 1, 1, ROW_LAYERS_MAX + 1));

@@ -85,6 +85,7 @@ bool follow_pages_take(struct data *data, const struct journal_record *record, e
     case ROW_REPLAY_UNREAD:
         *sliced = SLICED_WAITS;
         data_refuse(follow->error, "%s", why);
+        follow_pages_release(data); /* what was promised has failed: the next slice asks anew */
         break;
     default:
         recovery_refuse_record(recovery, record->lsn, why);
@@ -114,6 +115,9 @@ void follow_pages_ask(struct data *data, size_t at)
         struct engine_replay replay;
 
         follow_record(words, lsn + at, &record);
+        if (record.type == CHANGE_RECORD_EVENT) {
+            break; /* those after it are of tables and slots as it leaves them */
+        }
         struct row *row = row_of_change(&follow->recovery, &record, &replay);
 
         asked += row != NULL && row_follow_reads(row, &replay, &ticket);

@@ -69,11 +69,17 @@ static enum engine_image row_image_pages(const struct row_writing *w)
 
 /* ---- sections ---- */
 
+/*
+ * A dict that has grown in between has its entries in another order: they are collected anew. It
+ * does where changes of a leader are carried out, which has the room for them.
+ */
 static enum engine_image row_image_collect(const struct row_writing *w, unsigned section,
                                            unsigned part, struct dict_image *entries)
 {
     enum engine_image result;
     bool more = false;
+    size_t before = entries->count;
+    uint64_t places = 0;
     entries->at = 0;
     do {
         struct row_table *table;
@@ -81,6 +87,11 @@ static enum engine_image row_image_collect(const struct row_writing *w, unsigned
         if (result == ENGINE_IMAGE_DONE) {
             const struct dict *front = NULL;
             const struct dict *dict = w->row->kind->section(table, section, part, &front);
+            if (dict != NULL && dict_places(dict) != places) {
+                places = dict_places(dict);
+                entries->count = before;
+                entries->at = 0;
+            }
             more = dict != NULL && dict_image_collect(entries, dict, front);
             POINT("entries half copied");
             row_writing_leave(w);

@@ -368,10 +368,12 @@ enum row_room row_make_room(struct row *row, struct row_table *table, enum row_n
     if (row->config.recycle || row_dumps(row)) {
         return row->config.recycle ? recycle_some(row, table, rules) : dump_some(row, table, rules);
     }
-    /* One id with members without end leaves it to others. */
-    bool may = row->log == NULL && need == ROW_NEED_NEXT && row_stream_is_scattered(row, table);
+    /* Not for one id with members without end, nor before it is full: others may need it more. */
+    bool full = layer || row_count_of(table) >= table->capacity;
+    bool may =
+        row->log == NULL && need == ROW_NEED_NEXT && full && row_stream_is_scattered(row, table);
     bool unused = may && take_unused(row, table);
-    table->layer_first = unused && layer;
+    table->layer_first = table->layer_first || (unused && layer);
     return unused ? ROW_ROOM_AGAIN : ROW_ROOM_NONE;
 }
 

@@ -288,20 +288,21 @@ static bool want_layer(struct row *row, struct row_table *table)
 {
     const struct row_table *last = row_last_layer(table);
     bool holds = row_count_of(last) < last->capacity && !atomic_load(&last->starved);
-    bool late = row_is_late(table);
-    table->layer_first = false;
-    if (!late || holds || !row_may_layer(row, table)) {
+    if (!row_is_late(table) || holds || !row_may_layer(row, table)) {
+        table->layer_first = false;
         return false;
     }
     struct row_region *region = row_region_take_for(row, table->region->bytes);
-    if (region == NULL && table->region->bytes > row->config.table_bytes) {
-        table->refused = true; /* tables are smaller now: recycling gives none of its size */
-        return false;
-    }
-    if (region == NULL) {
+    if (region == NULL && table->region->bytes <= row->config.table_bytes) {
         enum row_room room = row_make_room(row, table, ROW_NEED_LAYER);
         table->refused = room == ROW_ROOM_NONE;
+        table->layer_first = table->layer_first && !table->refused;
         return room == ROW_ROOM_AGAIN;
+    }
+    table->layer_first = false;
+    if (region == NULL) {
+        table->refused = true; /* tables are smaller now: recycling gives none of its size */
+        return false;
     }
     struct row_want want = {.base = table->base, .range = table->range, .layer_of = table};
     struct row_table *layer = row_make_table(row, &want, table->last, region);
