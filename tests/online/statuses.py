@@ -30,7 +30,8 @@ AT_ONCE = 4
 LINES, COLUMNS = 24, 80  # a screen
 # What a verb is asked, where it asks a daemon: its arguments after the address
 ASKED = {"status": (), "top": ("--looks", "1"), "tables": (), "hot": (), "get": ("feed:1",),
-         "conf": ("diff", "$config"), "plan": (), "bench": ("--requests", "10"), "export": ("feed",),
+         "conf": ("diff", "$config"),
+         "plan": ("--ids-per-day", "1M", "--slots", "like:18"), "bench": ("--requests", "10"), "export": ("feed",),
          "load": ("feed", "$rows"), "backup": ("$new",), "promote": (), "follow": ("127.0.0.1:2",),
          "agent": ("status",)}
 PATIENCE = {"export": ("--timeout", "1"), "load": ("--timeout", "1"), "bench": (), "backup": ()}
@@ -136,7 +137,7 @@ def causes_of_tool(verbs):
                    ("restore", "$damaged-but", "$new-3"), ("backup", "--data", "$damaged", "$new-4")],
         "a wrong or failed reply": [("bench", "$shy", "--requests", "10")],
         "a negative answer": [("get", "-s", "$at", "--fail-missing", "feed:999999"),
-                              ("conf", "diff", "-s", "$at", "$mine")],
+                              ("conf", "diff", "-s", "$at", "$mine"), ("plan", "--from", "$plain")],
         "a mistake in the arguments": [
             *((verb, "--nonsense") for verb in verbs), (), ("nonsense",), ("get",), ("verify",), ("inspect",),
             ("load",), ("load", "feed", "-"), ("restore", "$sound"), ("export",), ("export", "--to", "x", "feed"),

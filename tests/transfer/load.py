@@ -8,10 +8,12 @@ exit statuses; a load that is killed at random and taken up again; one beside a 
 and comes back, with what it acknowledged or without; an export while ids come and go.
 """
 import argparse
+import contextlib
 import json
 import os
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -26,7 +28,7 @@ SECONDS_MAX = 120  # of one call
 KEYS = 500  # of one get
 PARTS = 3
 SHOWN = 200  # bytes of a text that is another one
-DONE, FAILED, USAGE = range(3)
+DONE, FAILED, USAGE, NO_ANSWER = range(4)
 REFUSED, TOO_MANY = 5, 6
 CONFIG = """threads: 2
 memory: 512MiB
@@ -59,6 +61,31 @@ class Served(Victim):
     def __init__(self, folder, path):
         options = argparse.Namespace(connect=None, config=folder.config)
         protocol.Daemon.__init__(self, options, ["-l", path])
+
+
+class Answerer:
+    """No daemon: it answers the lines that begin with a word of ours, one connection after the other."""
+
+    def __init__(self, path, answers):
+        self.answers = answers
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(path)
+        self.socket.listen()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                one, _ = self.socket.accept()
+            except OSError:
+                return
+            with one, one.makefile("rb") as lines, contextlib.suppress(OSError):
+                for line in lines:
+                    one.sendall(b"".join(said for word, said in self.answers.items() if line.startswith(word)))
+
+    def end(self):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
 
 
 class Case:
@@ -229,6 +256,62 @@ class Case:
         self.same(self.call("load", "feed", "-f", "ndjson", "--max-errors", "9",
                             stdin='{"id":1,"liek":1}\n', status=REFUSED).count("no slot"), 1)
 
+    def statuses(self):
+        """Nothing was begun, or something was; a file that is not wanted any more; what fails on the way."""
+        long = "x" * 70000
+        self.call("load", "feed", "-f", "csv", stdin="id,like\n" + long, status=FAILED)
+        self.call("load", "feed", "-f", "csv", stdin="id,liek\n31,1\n", status=USAGE)
+        good, typo = self.write("good.csv", "id,like\n31,1\n"), self.write("typo.csv", "id,liek\n32,1\n")
+        self.call("load", "feed", good, typo, status=USAGE)
+        for mode in ("set", "max"):
+            self.call("load", "feed", "--batch", "1", "-m", mode, good, typo, status=FAILED)
+        bad, state = self.write("bad.csv", "id,like\nx,1\n33,1\n"), self.path("two.state")
+        two = ["feed", "--batch", "1", "--checkpoint", state, good, bad]
+        self.call("load", *two, status=TOO_MANY)
+        os.unlink(good)  # it is all there
+        os.rename(bad, bad + ".away")
+        self.call("load", *two, "--max-errors", "1", status=USAGE)
+        os.rename(bad + ".away", bad)
+        self.call("load", *two, "--max-errors", "1", status=REFUSED)
+        self.expect({"feed:31": ",,1,", "feed:33": ",,1,"})
+        os.unlink(bad)
+        self.call("load", *two, "--max-errors", "1", status=REFUSED)
+        self.lost_on_the_way(long)
+        self.answered_otherwise()
+
+    def lost_on_the_way(self, long):
+        """The first row was sent to a daemon that is gone, the next one cannot be read: it says both."""
+        state = self.path("lost.state")
+        load = subprocess.Popen(
+            self.command("load", "feed", "-f", "csv", "-q", "--batch", "1", "--timeout", "1", "--checkpoint", state,
+                         "--reject", self.path("lost.rejects")),
+            stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while not os.path.exists(state) and load.poll() is None:  # it is connected
+            time.sleep(0.001)
+        self.daemon.kill_now()
+        _, said = load.communicate("id,like\n34,1\n" + long, timeout=SECONDS_MAX)
+        self.start()
+        if load.returncode != NO_ANSWER or "longer than 64 KiB" not in said or "cannot connect" not in said:
+            raise Failure("it ended with %d: %s" % (load.returncode, said))
+
+    def answered_otherwise(self):
+        """Other answers than a daemon at work gives."""
+        path = self.path("run/answerer")
+        there = Answerer(path, {b"stats": b"END\r\n", b"set login": b"SERVER_ERROR loading\r\n",
+                                b"lru_crawler export feed 0": b"EXPORT feed like\r\n7 1\r\nCLIENT_ERROR bad\r\n",
+                                b"lru_crawler export other 0": b"CLIENT_ERROR no such space\r\n"})
+        ask = ("--server", path, "--timeout", "1", "-q")
+        said = self.call("export", *ask, "feed", status=FAILED)
+        if "CLIENT_ERROR bad; go on with --from 8" not in said:
+            raise Failure("it does not say how to go on: " + said)
+        self.call("export", *ask, "other", status=USAGE)
+        login = ("--auth-file", self.write("login", "me:sesame\n"))
+        for verb in (("export", "feed"), ("load", "feed", "-f", "csv")):
+            said = self.call(*verb, *ask, *login, stdin="", status=NO_ANSWER)
+            if "SERVER_ERROR loading" not in said:
+                raise Failure("it does not say why: " + said)
+        there.end()
+
     def killed_and_taken_up(self):
         """Each row adds an id of its own, but some, which are rejected: once each, as in one run."""
         rows = 150000
@@ -354,7 +437,7 @@ class Case:
         client.socket.close()
 
     def cases(self):
-        return (self.formats_in_and_out, self.modes, self.refusals, self.parts,
+        return (self.formats_in_and_out, self.modes, self.refusals, self.statuses, self.parts,
                 self.killed_and_taken_up,
                 self.beside_a_daemon_that_is_killed, self.export_under_load, self.daemon_that_forgot)
 

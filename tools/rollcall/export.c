@@ -24,6 +24,7 @@
 
 #define ID_MAX        ((uint64_t)INT64_MAX)
 #define HEAD          "EXPORT "
+#define GO_ON         "; go on with --from %" PRIu64
 #define OUT_BYTES     (1u << 20) /* of the output's buffer */
 #define TAIL_BYTES    4096       /* the last line of a file is in these */
 #define PART_LINE_MAX 160
@@ -277,13 +278,16 @@ static bool export_record(struct export *export, char *line, size_t length, bool
 
 enum export_end { EXPORT_DONE, EXPORT_LOST, EXPORT_REFUSED, EXPORT_BUSY };
 
-/* A CLIENT_ERROR is about the space that was named. */
+/* A CLIENT_ERROR is about the space that was named. Once records came it is FAILED. */
 static enum export_end export_refused(struct export *export, const char *line)
 {
     static const char mistaken[] = "CLIENT_ERROR ";
 
     progress_clear(&export->progress);
-    if (wire_wants_login(&export->wire, line)) {
+    if (export->slot_count > 0) {
+        export->failure = EXIT_STATUS_FAILED;
+        verb_complain(stderr, "%s: %s" GO_ON, wire_peer_address(export->peer), line, export->from);
+    } else if (wire_wants_login(&export->wire, line)) {
         verb_complain(stderr, "%s", export->wire.error);
     } else {
         export->failure = strncmp(line, mistaken, sizeof(mistaken) - 1) == 0 ? EXIT_STATUS_USAGE
@@ -400,7 +404,7 @@ static bool run_export(struct export *export)
         export->failure = EXIT_STATUS_NO_ANSWER;
     }
     if (!whole && end != EXPORT_REFUSED) {
-        verb_complain(stderr, "%s; go on with --from %" PRIu64,
+        verb_complain(stderr, "%s" GO_ON,
                       end == EXPORT_BUSY ? "the daemon makes as many lists as it may"
                                          : export->wire.error,
                       export->from);

@@ -54,6 +54,7 @@ static bool read_names(struct load *load, const char *line, size_t length)
     snprintf(load->input.error, sizeof(load->input.error),
              "%.200s: its first line does not name the columns: %s; see --columns",
              load->options->files[load->input.place.file], why);
+    load->input.mistaken = true;
     return false;
 }
 
@@ -148,7 +149,7 @@ static void load_tell(struct load *load)
 /* The batch is answered. False: no further one. */
 static bool batch_settle(struct load *load, struct load_batch *batch)
 {
-    load->begun = true;
+    load->why_failed[0] = '\0'; /* a connection that was lost meanwhile is mended */
     load_count(load, batch);
     load->done = batch->end;
     load->done_bytes = batch->end_bytes;
@@ -285,6 +286,7 @@ static bool read_names_again(struct load *load)
     if (strcmp(load->options->files[place.file], "-") == 0) {
         snprintf(load->input.error, sizeof(load->input.error),
                  "stdin with a first line of names cannot be taken up again: give --columns");
+        load->input.mistaken = true;
         return false;
     }
     const char *line = load_input_seek(&load->input, &start)
@@ -351,11 +353,16 @@ static enum exit_status load_failure(const struct load *load)
 {
     bool input = load->input.error[0] != '\0';
 
-    verb_complain(stderr, "%s", input ? load->input.error : load->why_failed);
-    if (load->mistaken || (input && !load->begun)) {
+    if (input) {
+        verb_complain(stderr, "%s", load->input.error);
+    }
+    if (!input || load->why_failed[0] != '\0') { /* both: the batch before failed, too */
+        verb_complain(stderr, "%s", load->why_failed);
+    }
+    if (load->mistaken || (input && load->input.mistaken && !load->begun)) {
         return EXIT_STATUS_USAGE;
     }
-    return input ? EXIT_STATUS_FAILED : load_status(load);
+    return load_status(load);
 }
 
 static int load_end(struct load *load, bool done)
@@ -364,6 +371,9 @@ static int load_end(struct load *load, bool done)
     bool too_many = load->refused > options->max_errors;
 
     progress_clear(&load->progress);
+    if (done) {
+        load->done = load->input.place; /* a last batch that was full had ended before the end */
+    }
     done = end_filling(load, done);
     if (!(done && load->fill == NULL ? load_life_see(load) : true) ||
         !load_state_write(load, true)) {
@@ -421,7 +431,8 @@ int load_main(int argc, char **argv)
     }
     struct load load = {.options = &options};
 
-    if (!load_input_there(options.files, options.file_count) || !load_state_read(&load) ||
+    if (!load_state_read(&load) ||
+        !load_input_there(options.files + load.done.file, options.file_count - load.done.file) ||
         !load_rejects_open(&load) || !load_reach(&load)) {
         return EXIT_STATUS_USAGE;
     }

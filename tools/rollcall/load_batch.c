@@ -139,6 +139,7 @@ static const char *next_run(const struct load_batch *batch, unsigned part, size_
 
 bool load_batch_send(struct load *load, struct load_batch *batch)
 {
+    load->begun = load->begun || batch->count > 0;
     for (unsigned part = 0; part < load->options->connections; part++) {
         struct wire *wire = &load->wires[part];
         const char *run;

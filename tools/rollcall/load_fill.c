@@ -150,6 +150,7 @@ bool load_fill_batch(struct load *load, struct load_batch *batch)
     filling.load = load;
     filling.batch = batch;
     filling.count = 0;
+    load->begun = true;
     for (size_t i = 0; i < batch->count; i++) {
         struct load_item *item = &batch->items[i];
         const char *text = texts + item->request_at;

@@ -82,6 +82,7 @@ static bool input_open(struct load_input *input)
     const char *name = input->files[input->place.file];
 
     input->fd = is_stdin(name) ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
+    input->mistaken = input->fd < 0;
     return input->fd >= 0 || input_fail(input, strerror(errno));
 }
 

@@ -134,6 +134,7 @@ struct load_input {
     size_t at, length, room;
     bool file_ended, noted;     /* noted: its first line was an export's note, and is none of it */
     char error[WIRE_ERROR_MAX]; /* "" at the end of all */
+    bool mistaken;              /* error: it cannot be opened, or does not name its columns */
 };
 
 /* Can all be opened? False: it was said which cannot. */
@@ -213,7 +214,7 @@ struct load {
     uint64_t done_bytes;                 /* of all files, likewise */
     uint64_t saved_us;                   /* when the checkpoint was last made durable */
     unsigned complaints;
-    bool begun;    /* rows were sent, or carried out, by this run */
+    bool begun;    /* rows are on their way, or carried out, by this run */
     bool mistaken; /* what failed is a mistake in the arguments, and nothing was begun */
     struct fill_options fill_options;
     struct fill *fill;  /* NULL: into a daemon */
@@ -248,7 +249,7 @@ struct load_batch *load_reader_next(struct load_reader *reader);
 void load_reader_give(struct load_reader *reader);
 bool load_reader_stop(struct load_reader *reader);
 
-/* Sends what is pending of a batch. False with why_failed. */
+/* Sends what is pending of a batch; the load is begun. False with why_failed. */
 bool load_batch_send(struct load *load, struct load_batch *batch);
 /*
  * Takes the answers of `batch`; `next` (may be NULL) was sent after it. Where the daemon was busy,

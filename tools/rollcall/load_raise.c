@@ -240,6 +240,7 @@ bool load_raise(struct load *load, struct load_batch *batch)
     uint64_t since_us = 0;
     unsigned losses = 0;
 
+    load->begun = true;
     for (;;) {
         size_t at = 0;
         size_t pending = 0;

@@ -310,6 +310,7 @@ static bool wire_log_in(struct wire *wire, bool *later)
     }
     *later = strncmp(line, "SERVER_ERROR loading", 20) == 0;
     wire->refused = !*later;
+    wire->failed = *later; /* loading past the patience is no answer in time */
     snprintf(wire->error, sizeof(wire->error), "%.150s refuses the user of %.150s: %.150s",
              wire_peer_address(wire->peer), wire_peer_auth_file(wire->peer), line);
     return false;
