@@ -309,13 +309,12 @@ static bool is_leaving(const struct row_table *table)
     return table->leaving || (table->further != NULL && table->further->leaving);
 }
 
-/*
- * Where none may go a table that nothing came to gives its region, and its range to the one below.
- * Ids in random order fill what they have shown of their range, and never come above it.
- */
+/* Where none may go, a table that nothing came to gives its region, and its range to the one below:
+ * scattered ids fill what they have shown of theirs, and never come above it. */
 static bool take_unused(struct row *row, const struct row_table *table)
 {
-    for (size_t i = row->count; i > 1; i--) {
+    bool may = row->log == NULL && row_stream_is_scattered(row, table);
+    for (size_t i = row->count; may && i > 1; i--) {
         struct row_table *unused = row->tables[i - 1];
         if (unused != table && !unused->cold && row_came(unused) == 0 && is_unused(row, unused)) {
             row_recycle(row, unused);
@@ -368,11 +367,8 @@ enum row_room row_make_room(struct row *row, struct row_table *table, enum row_n
     if (row->config.recycle || row_dumps(row)) {
         return row->config.recycle ? recycle_some(row, table, rules) : dump_some(row, table, rules);
     }
-    /* Not for one id with members without end, nor before it is full: others may need it more. */
-    bool full = layer || row_count_of(table) >= table->capacity;
-    bool may =
-        row->log == NULL && need == ROW_NEED_NEXT && full && row_stream_is_scattered(row, table);
-    bool unused = may && take_unused(row, table);
+    bool full = layer || row_count_of(table) >= table->capacity; /* else others need it more */
+    bool unused = full && need == ROW_NEED_NEXT && take_unused(row, table);
     table->layer_first = table->layer_first || (unused && layer);
     return unused ? ROW_ROOM_AGAIN : ROW_ROOM_NONE;
 }
