@@ -135,6 +135,7 @@ static void emit_memcached(const struct sink *sink)
     emit(sink, "num_threads", "%u", settings->threads);
     emit(sink, "reqs_per_event", "%u", settings->requests_per_turn);
     emit(sink, "cas_enabled", "yes");
+    emit(sink, "client_flags_size", "4");
     emit(sink, "tcp_backlog", "%u", settings->backlog);
     emit(sink, "binding_protocol", "auto-negotiate");
     emit(sink, "auth_enabled_sasl", "%s", settings->auth != NULL ? "yes" : "no");

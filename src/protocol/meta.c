@@ -174,6 +174,8 @@ enum text_step meta_parse_get(struct text_parser *parser, const struct text_comm
     enum verb verb = has(&meta, 'T') ? VERB_GAT : VERB_GET;
     struct request *request = meta_push(parser, verb, line, &meta, GET_FLAGS);
     extend(parser, request, &meta, EXTENDED | META_LETTER('N'));
+    request->cas = meta.flags.cas;
+    request->want_cas = has(&meta, 'c') || has(&meta, 'C'); /* the answer compares it */
     return TEXT_NEXT;
 }
 

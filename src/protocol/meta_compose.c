@@ -130,7 +130,14 @@ static char *put_marks(char *to, const struct hit *hit)
     return hit->won ? TEXT_PUT(to, " W") : to;
 }
 
-/* VA with the value, or HD, and the flags in between. */
+/* A reader whose C is the token has the value, and is spared it. */
+static bool shows_value(const struct request *request, const struct hit *hit)
+{
+    bool has_it = hit != NULL && asks(request, 'C') && hit->cas == request->cas;
+    return asks(request, 'v') && !has_it;
+}
+
+/* VA with the value, or HD, and the flags in between. hit: of a read; NULL: a number. */
 static void compose_found(struct buf *out, const struct request *request, const char *value,
                           size_t value_length, const struct hit *hit, struct known *known)
 {
@@ -138,7 +145,7 @@ static void compose_found(struct buf *out, const struct request *request, const 
     if (start == NULL) {
         return;
     }
-    bool shown = asks(request, 'v');
+    bool shown = shows_value(request, hit);
     char *to =
         shown ? text_put_number(TEXT_PUT(start, "VA "), value_length) : TEXT_PUT(start, "HD");
     to = put_flags(to, request, known);

@@ -167,7 +167,7 @@ struct request {
     enum verb verb;
     enum request_quiet quiet : 8;
     enum request_create create : 8; /* INCR, DECR */
-    bool want_cas;      /* the answer holds the token: gets, gats; of a write: the token after it */
+    bool want_cas;      /* the answer needs the token: gets, gats; of a write: the token after it */
     bool compare;       /* INCR DECR DELETE APPEND PREPEND: only if `cas` is the token */
     bool touch;         /* INCR DECR: what is there gets touch_exptime */
     bool plain_only;    /* it asks for what only plain values can do: refused for others */

@@ -66,7 +66,13 @@ enum text_step text_take_block(struct text_parser *parser, const struct text_lin
     return TEXT_NEXT;
 }
 
-/* <verb> key flags exptime bytes [cas] [noreply] */
+static bool read_cas_word(const struct text_line *line, uint64_t *cas)
+{
+    return line->count > 5 && text_tokens_unsigned(&line->tokens[5], UINT64_MAX, cas);
+}
+
+/* <verb> key flags exptime bytes [cas] [noreply]; words beyond are not looked at: a block follows
+ * whatever they are, and must not be read as commands */
 static enum text_step parse_storage(struct text_parser *parser, const struct text_command *command,
                                     const struct text_line *line)
 {
@@ -81,7 +87,7 @@ static enum text_step parse_storage(struct text_parser *parser, const struct tex
     }
     if (!key_fits(&tokens[1]) || !text_tokens_unsigned(&tokens[2], UINT32_MAX, &flags) ||
         !text_tokens_int32(&tokens[3], &exptime) ||
-        (command->verb == VERB_CAS && !text_tokens_unsigned(&tokens[5], UINT64_MAX, &cas))) {
+        (command->verb == VERB_CAS && !read_cas_word(line, &cas))) {
         return text_refuse_block(parser, line, data_length, REPLY_CLIENT_ERROR, bad_format);
     }
     enum text_step step =
@@ -219,9 +225,9 @@ static enum text_step parse_verbosity(struct text_parser *parser,
 
 /* Sorted by their first letter, and by use within a letter. */
 static const struct text_command commands[] = {
-    COMMAND("add", VERB_ADD, 5, 6, 2, parse_storage),
-    COMMAND("append", VERB_APPEND, 5, 6, 2, parse_storage),
-    COMMAND("cas", VERB_CAS, 6, 7, 2, parse_storage),
+    COMMAND("add", VERB_ADD, 5, 0, 2, parse_storage),
+    COMMAND("append", VERB_APPEND, 5, 0, 2, parse_storage),
+    COMMAND("cas", VERB_CAS, 5, 0, 2, parse_storage),
     COMMAND("copy", VERB_FEED, 1, 0, 0, parse_words),
     COMMAND("delete", VERB_DELETE, 2, 4, 2, parse_delete),
     COMMAND("decr", VERB_DECR, 3, 4, 2, parse_arithmetic),
@@ -241,11 +247,11 @@ static const struct text_command commands[] = {
     COMMAND("mn", VERB_NOOP, 1, 0, 0, parse_words),
     COMMAND("md", VERB_DELETE, 2, 0, 0, meta_parse_delete),
     COMMAND("me", VERB_GET, 1, 0, 0, meta_parse_get), /* alone: refused in other words */
-    COMMAND("prepend", VERB_PREPEND, 5, 6, 2, parse_storage),
+    COMMAND("prepend", VERB_PREPEND, 5, 0, 2, parse_storage),
     COMMAND("promote", VERB_FEED, 1, 0, 0, parse_words),
     COMMAND("quit", VERB_QUIT, 1, 0, 0, parse_words),
-    COMMAND("replace", VERB_REPLACE, 5, 6, 2, parse_storage),
-    COMMAND("set", VERB_SET, 5, 6, 2, parse_storage),
+    COMMAND("replace", VERB_REPLACE, 5, 0, 2, parse_storage),
+    COMMAND("set", VERB_SET, 5, 0, 2, parse_storage),
     COMMAND("stats", VERB_STATS, 1, 0, 0, parse_words),
     COMMAND("shutdown", VERB_SHUTDOWN, 1, 0, 0, parse_words),
     COMMAND("touch", VERB_TOUCH, 3, 4, 2, parse_touch),

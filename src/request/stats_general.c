@@ -30,6 +30,7 @@ static const char *const zeros[] = {
     "slab_reassign_inline_reclaim",
     "slab_reassign_busy_items",
     "slab_reassign_busy_deletes",
+    "slab_reassign_busy_nomem",
     "slab_reassign_running",
     "slabs_moved",
     "lru_crawler_running",
@@ -180,5 +181,6 @@ void stats_general(struct stats_out *out)
     for (size_t i = 0; i < sizeof(zeros) / sizeof(zeros[0]); i++) {
         stats_number(out, zeros[i], 0);
     }
+    stats_text(out, "slab_reassign_last_busy_status", "none"); /* means nothing too */
     stats_data(out);
 }

@@ -21,11 +21,11 @@ ZEROS = """
 response_obj_oom response_obj_count response_obj_bytes read_buf_count read_buf_bytes read_buf_bytes_free
 read_buf_oom reserved_fds get_flushed time_in_listen_disabled_us hash_power_level hash_bytes hash_is_expanding
 slab_reassign_rescues slab_reassign_chunk_rescues slab_reassign_evictions_nomem slab_reassign_inline_reclaim
-slab_reassign_busy_items slab_reassign_busy_deletes slab_reassign_running slabs_moved lru_crawler_running
-lru_crawler_starts lru_maintainer_juggles malloc_fails log_worker_dropped log_worker_written log_watcher_skipped
-log_watcher_sent log_watchers unexpected_napi_ids round_robin_fallback slab_global_page_pool expired_unfetched
-evicted_unfetched evicted_active reclaimed crawler_reclaimed crawler_items_checked lrutail_reflocked
-moves_to_cold moves_to_warm moves_within_lru direct_reclaims lru_bumps_dropped
+slab_reassign_busy_items slab_reassign_busy_deletes slab_reassign_busy_nomem slab_reassign_running slabs_moved
+lru_crawler_running lru_crawler_starts lru_maintainer_juggles malloc_fails log_worker_dropped log_worker_written
+log_watcher_skipped log_watcher_sent log_watchers unexpected_napi_ids round_robin_fallback slab_global_page_pool
+expired_unfetched evicted_unfetched evicted_active reclaimed crawler_reclaimed crawler_items_checked
+lrutail_reflocked moves_to_cold moves_to_warm moves_within_lru direct_reclaims lru_bumps_dropped
 """.split()
 ZEROS_OF_ITEMS = """
 number_hot number_warm number_cold age_hot age_warm age evicted evicted_nonzero evicted_time outofmemory
@@ -36,12 +36,13 @@ hits_to_cold hits_to_temp
 ZEROS_OF_SLABS = """
 free_chunks_end get_hits cmd_set delete_hits incr_hits decr_hits cas_hits cas_badval touch_hits
 """.split()
-# … or, of settings, one thing for ever.
+# … or one thing for ever, as most settings do.
 SAME = """
-oldest stat_key_prefix detail_enabled cas_enabled binding_protocol maxconns_fast growth_factor chunk_size
-slab_reassign slab_automove slab_chunk_max hash_algorithm hashpower_init tail_repair_time lru_crawler
-lru_crawler_sleep lru_crawler_tocrawl lru_maintainer_thread lru_segmented hot_lru_pct warm_lru_pct
-hot_max_factor warm_max_factor temp_lru temporary_ttl track_sizes watcher_logbuf_size worker_logbuf_size
+oldest stat_key_prefix detail_enabled cas_enabled client_flags_size binding_protocol maxconns_fast growth_factor
+chunk_size slab_reassign slab_automove slab_chunk_max hash_algorithm hashpower_init tail_repair_time lru_crawler
+lru_crawler_sleep lru_crawler_tocrawl lru_maintainer_thread lru_segmented hot_lru_pct warm_lru_pct hot_max_factor
+warm_max_factor temp_lru temporary_ttl track_sizes watcher_logbuf_size worker_logbuf_size
+slab_reassign_last_busy_status
 """.split()
 # Answered, if there is anything to tell: what this daemon may happen not to have met.
 CHANCE = {"SPACE:more", "N:id", "N:id_share", "N:member", "N:member_share", "reach", "fill"}

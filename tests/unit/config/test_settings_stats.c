@@ -42,6 +42,7 @@ static void test_stats(void **unused)
         "umask=700\n",
         "num_threads=2\n",
         "cas_enabled=yes\n",
+        "client_flags_size=4\n",
         "reqs_per_event=256\n",
         "tcp_backlog=1024\n",
         "flush_enabled=no\n",

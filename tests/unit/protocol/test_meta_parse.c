@@ -78,7 +78,7 @@ static void test_get(void **unused)
         {"mg a O" OPAQUE_32 "\r\n", "get a <a O" OPAQUE_32 ">\n"},
         {"mg a vfoo k5\r\n", "get a <a vfoo k5>\n"},
         {"mg a P/x Ly\r\n", "get a <a P/x Ly>\n"},
-        {"mg a C5\r\n", "get a <a C5>\n"},
+        {"mg a C5\r\n", "get a cas=5 +cas <a C5>\n"},
         {"mg a T30 v\r\n", "gat a exptime=30 <a T30 v>\n"},
         {"mg a T0\r\n", "gat a <a T0>\n"},
         {"mg a T-1\r\n", "gat a exptime=-1 <a T-1>\n"},

@@ -96,6 +96,7 @@ static void test_names_that_tools_need(void **state)
                                         "hash_power_level",
                                         "hash_bytes",
                                         "hash_is_expanding",
+                                        "slab_reassign_busy_nomem",
                                         "slab_reassign_running",
                                         "slabs_moved",
                                         "lru_crawler_running",
@@ -134,6 +135,7 @@ static void test_names_that_tools_need(void **state)
     assert_true(has(answer, "version", "1.6.45"));
     assert_true(has(answer, "curr_items", "10"));
     assert_true(has(answer, "threads", "2"));
+    assert_true(has(answer, "slab_reassign_last_busy_status", "none"));
     free(answer);
 }
 
