@@ -22,7 +22,7 @@ NEEDED_SLAB = ("cmd_set", "cas_hits", "cas_badval")
 WANTED = ("uptime", "version", "curr_connections", "max_connections", "total_connections", "curr_items", "total_items",
           "evictions", "bytes", "limit_maxbytes", "bytes_read", "bytes_written", "rusage_user", "rusage_system",
           "get_hits", "get_misses", "cmd_get", "cmd_touch", "touch_hits", "delete_hits", "incr_hits", "decr_hits")
-TEXTS = ("version", "server_name", "server_version", "libevent")
+TEXTS = ("version", "server_name", "server_version", "libevent", "slab_reassign_last_busy_status")
 EMPTY = ("extstore", "cachedump 1 1")  # asked for by tools, with nothing to tell
 UNKNOWN = ("foo", "items foo")  # as memcached answers them
 

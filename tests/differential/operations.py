@@ -270,7 +270,7 @@ class Text(Generator):
         "set %(k)s 0 0 -1", "set %(k)s -1 0 1\r\n5",
         "set %(k)s 0 0 1\r\n123", "add %(k)s 0 0 2\r\n12345", "set %(long)s 0 0 1\r\n5", "set",
         "add %(k)s", "replace %(k)s 0",
-        "replace %(k)s 0 0 1200000\r\n%(big)s", "cas %(k)s 0 0 1", "cas %(k)s 0 0 1 x\r\n5",
+        "replace %(k)s 0 0 1200000\r\n%(big)s", "cas %(k)s 0 0", "cas %(k)s 0 0 1 x\r\n5",
         "cas %(k)s 0 0 1 -1\r\n5", "cas %(long)s 0 0 1 1\r\n5",
         "incr", "incr %(k)s", "incr %(k)s x", "incr %(k)s -1", "incr %(k)s 1x", "decr %(k)s 1.0",
         "incr %(k)s 18446744073709551616", "decr %(k)s 99999999999999999999999", "decr %(k)s",
