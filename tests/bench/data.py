@@ -261,6 +261,21 @@ def cold(options):
         server.end()
 
 
+def run_parts(parts, options):
+    """Those that were asked for, one after the other. Returns the exit status."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
+    for part in options.parts:
+        began = time.monotonic()
+        try:
+            parts[part](options)
+        except (Failure, judge.Lost, protocol.Mismatch, OSError, subprocess.SubprocessError) as problem:
+            print("FAIL %s: %s" % (part, problem))
+            return 1
+        print("  (%.0f s)" % (time.monotonic() - began))
+        sys.stdout.flush()
+    return 0
+
+
 PARTS = {"everysec": everysec, "start": start, "replay": replay, "cold": cold}
 
 
@@ -275,16 +290,7 @@ def main():
     add("--rate", type=int, default=8000, help="cold: requests a second")
     add("--directory", help="where the data directories are made (default: TMPDIR)")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
-    for part in options.parts:
-        began = time.monotonic()
-        try:
-            PARTS[part](options)
-        except (Failure, judge.Lost, protocol.Mismatch, OSError, subprocess.SubprocessError) as problem:
-            print("FAIL %s: %s" % (part, problem))
-            return 1
-        print("  (%.0f s)" % (time.monotonic() - began))
-    return 0
+    return run_parts(PARTS, options)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ import argparse
 import datetime
 import os
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -27,8 +26,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from data import (CONNECTIONS, IDS, Pinned, Server, Failure, judge, one_space, protocol,  # noqa: E402
-                  ratio_of_pairs)
+from data import (CONNECTIONS, IDS, Pinned, Server, Failure, judge, one_space, ratio_of_pairs,  # noqa: E402
+                  run_parts)
 
 WORKER_GOALS = {1: 1.05, 3: 1.10}
 ACK_GOAL, LAG_GOAL_MS, READERS_GOAL, COPY_GOAL = 0.7, 5, 1.3, 1.3
@@ -263,17 +262,7 @@ def main():
     add("--gib", type=int, default=2, help="copy: size of the tables")
     add("--directory", help="where the data directories are made (default: TMPDIR)")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
-    for part in options.parts:
-        began = time.monotonic()
-        try:
-            PARTS[part](options)
-        except (Failure, judge.Lost, protocol.Mismatch, OSError, subprocess.SubprocessError) as problem:
-            print("FAIL %s: %s" % (part, problem))
-            return 1
-        print("  (%.0f s)" % (time.monotonic() - began))
-        sys.stdout.flush()
-    return 0
+    return run_parts(PARTS, options)
 
 
 if __name__ == "__main__":
