@@ -552,7 +552,7 @@ static void test_unknown_record(void **state)
     journal_writer_init(&writer, data_journal(run.data));
     assert_true(journal_reserve(&writer, JOURNAL_HEADER_BYTES + sizeof(payload)));
     (void)journal_put(&writer, 99, 0, 0, &payload, sizeof(payload));
-    journal_submit(&writer);
+    assert_true(journal_commit(&writer));
     assert_true(journal_sync_now(data_journal(run.data)));
     journal_writer_fini(&writer);
     data_run_kill(&run);
