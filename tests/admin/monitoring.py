@@ -191,16 +191,19 @@ def queries():
 def test_scraped(folder):
     here = site.Site(site.CONFIG + "replication: {name: one}\n", data=True)
     there = site.follower_of(here)
+    leased = site.Site(site.CONFIG + "replication: {name: three, follow: agent}\n", data=True)
+    leased.command("promote 1 5 force")  # it leads, by a lease that it does not have
     for first in range(1, 40000, 2000):
         here.incr("feed", range(first, first + 2000))
     until = time.monotonic() + site.ANSWER_S
     while here.metrics()['rollcall_tables{space="feed",state="on_disk"}'] == 0:
         assert time.monotonic() < until, here.daemon.output()
     here.say("get feed:1", "set feed:1 0 0 1", "x", "add liked:1:u9 0 0 1", "1")
-    prometheus = Prometheus(folder, ["127.0.0.1:%d" % each.port for each in (here, there)])
+    sites = (here, there, leased)
+    prometheus = Prometheus(folder, ["127.0.0.1:%d" % each.port for each in sites])
     try:
         prometheus.await_scrapes()
-        assert [one["value"][1] for one in prometheus.series('up{job="rollcall"}')] == ["1"] * 2
+        assert [one["value"][1] for one in prometheus.series('up{job="rollcall"}')] == ["1"] * len(sites)
         count = 0
         for panel, query in queries():
             assert prometheus.series(query), "%s: no series: %s" % (panel, query)
@@ -211,8 +214,8 @@ def test_scraped(folder):
         assert len(rules) == len(BAD) and all(rule["health"] == "ok" for rule in rules), rules
     finally:
         prometheus.end()
-    there.end()
-    here.end()
+    for each in (leased, there, here):
+        each.end()
 
 
 def main():
