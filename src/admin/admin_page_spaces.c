@@ -95,7 +95,7 @@ static void page_put_slots(const struct admin_space *space, struct evbuffer *out
     if (space->slot_count == 0) {
         return;
     }
-    evbuffer_add_printf(out, "<p>Largest now:");
+    evbuffer_add_printf(out, "<p>Largest at the last look:");
     for (size_t i = 0; i < space->slot_count && i < SLOTS_SHOWN; i++) {
         const struct admin_slot *slot = &space->slot_list[i];
 

@@ -86,7 +86,7 @@ def test_slots():
                for probe in ("first", "second", "beside")) == 1000
     assert attention(here) == ["feed: 30 numbers are too large for slot `repost` of 4 bits; 7 bits would hold 30 of them. "
                                "Give it more bits and reload: tables that open from then on have them."]
-    assert "Largest now: repost 100 (30 too large for 4 bits), like 1." in here.text("/")
+    assert "Largest at the last look: repost 100 (30 too large for 4 bits), like 1." in here.text("/")
     here.end()
 
 
