@@ -195,7 +195,7 @@ static bool parse_size(const struct option_row *row, const char *text, struct op
 static uint64_t duration_factor(const struct option_row *row, const char *unit)
 {
     if (*unit == '\0') {
-        return row->unit_ms;
+        return row->bare_ms != 0 ? row->bare_ms : row->unit_ms;
     }
     for (size_t i = 0; i < LENGTH(duration_units); i++) {
         if (strcmp(unit, duration_units[i].name) == 0) {
@@ -325,6 +325,23 @@ static bool is_automatic(const struct option_row *row, const struct option_value
     return row->type == OPTION_REAL ? value->real < 0 : value->number == 0;
 }
 
+/* With a unit where a number without one would count otherwise. */
+static void format_duration(const struct option_row *row, uint64_t number,
+                            char text[OPTIONS_TEXT_MAX])
+{
+    const struct unit *unit = &duration_units[LENGTH(duration_units) - 1];
+    uint64_t ms = number * row->unit_ms;
+
+    if (row->bare_ms == 0) {
+        snprintf(text, OPTIONS_TEXT_MAX, "%llu", (unsigned long long)number);
+        return;
+    }
+    while (ms % unit->factor != 0) { /* the first is 1 */
+        unit--;
+    }
+    snprintf(text, OPTIONS_TEXT_MAX, "%llu%s", (unsigned long long)(ms / unit->factor), unit->name);
+}
+
 void options_format(const struct option_row *row, const struct option_value *value,
                     char text[OPTIONS_TEXT_MAX])
 {
@@ -352,8 +369,10 @@ void options_format(const struct option_row *row, const struct option_value *val
         snprintf(text, OPTIONS_TEXT_MAX, "%s", row->words[value->number]);
         break;
     case OPTION_NUMBER:
-    case OPTION_DURATION:
         snprintf(text, OPTIONS_TEXT_MAX, "%llu", (unsigned long long)value->number);
+        break;
+    case OPTION_DURATION:
+        format_duration(row, value->number, text);
         break;
     case OPTION_CUSTOM:
         CHECK(row->type != OPTION_CUSTOM);
@@ -387,7 +406,9 @@ static void format_range(const struct option_row *row, char text[OPTIONS_TEXT_MA
     options_format(&plain, &(struct option_value){.number = row->max, .real = row->real_max}, most);
     snprintf(text, OPTIONS_TEXT_MAX, "%s%s%.64s to %.64s%s%s", row->automatic ? row->automatic : "",
              row->automatic ? " or " : "", least, most,
-             row->type == OPTION_DURATION ? (row->unit_ms == 1 ? " milliseconds" : " seconds") : "",
+             row->type != OPTION_DURATION || row->bare_ms != 0 ? ""
+             : row->unit_ms == 1                               ? " milliseconds"
+                                                               : " seconds",
              (row->flags & OPTION_POWER_OF_TWO) != 0 ? ", a power of two" : "");
 }
 

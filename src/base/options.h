@@ -59,6 +59,7 @@ struct option_row {
     double real_min; /* REAL */
     double real_max;
     uint64_t unit_ms;         /* DURATION: what the field counts, in ms: 1 or 1000 */
+    uint64_t bare_ms;         /* and what a number without a unit does; 0: the same */
     const char *const *words; /* WORD: ends with NULL; the value is the index */
     const char *automatic;    /* a word for "chosen by the program" or NULL; stored 0, REAL -1 */
     const char *initial;      /* the default as text; NULL: none */

@@ -1,26 +1,24 @@
 #!/usr/bin/env python3
 """The pages that tell late loading, growing, backup, layers and followers, as an operator types them.
 
-SECTIONS names them. In a section a yaml block is the file that the next command names with --config; in a console
-block a line that begins with "$ " is typed and what follows is its answer; a python block is run, and a line of it that
-prints ends with a comment of what it prints. The commands of a section run in one folder of its own, one after the
-other. Only the ports are other ones. A figure that no two runs share (a rate, an LSN, a size, the ids of a table) need
+SECTIONS names them. In a section a yaml block is the file that the next command names with --config; console blocks
+are typed and python blocks run, as typed.py says. The commands of a section run in one folder of its own, one after
+the other. Only the ports are other ones. A figure that no two runs share (a rate, an LSN, a size, the ids of a table) need
 only be one; what the daemon logs and a load tells of its progress is left out. $ROLLCALLD and $ROLLCALL name the
 programs.
 """
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-import readme
-from readme import Wrong
+import typed
+from typed import TOP, Wrong
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
 SECTIONS = (
     ("conf/README.md", "Late loading"),
     ("conf/README.md", "Growing"),
@@ -31,7 +29,6 @@ SECTIONS = (
 PORTS = ("11211", "11212")
 USER = "nobody"
 SECONDS_MAX = 240
-MARK = "-- next --"
 LEFT_OUT = re.compile(r"^\S+Z rollcalld: info: |^[\d.]+ \w+( \([\d.]+ %\))?, [\d.]+ \w+/s")
 VARIES = re.compile(r"(?<=LSN )\d+|(?<=table )\d+|(?<=ids )\d+ to \d+|\d+(?= (?:rows )?a second)|[\d.]+(?= [KMG]iB)"
                     r"|\b\d{3,}(?<!000)(?= stored| refused)|\d+(?= segments| bytes behind)")
@@ -72,6 +69,10 @@ def matches(wanted, got):
     return re.fullmatch(pattern + re.escape(wanted[at:]), got) is not None
 
 
+def alike(got, wanted):
+    return len(got) == len(wanted) and all(map(matches, wanted, got))
+
+
 class Page:
     """A section, and the folder it is typed in."""
 
@@ -80,7 +81,7 @@ class Page:
         self.text = "\n".join(section(path, title) for title in titles)
         self.folder = tempfile.mkdtemp(prefix="rollcall-page.")
         os.chmod(self.folder, 0o777)
-        self.ports = [readme.free_port() for _ in PORTS]
+        self.ports = [typed.free_port() for _ in PORTS]
         self.files = []
         self.commands = 0
 
@@ -108,47 +109,37 @@ class Page:
         return said
 
     def console(self, lines):
-        typed, wanted = [], []
-        for line in lines:
-            if line.startswith("$ "):
-                typed.append(line[2:])
-                wanted.append([])
-            else:
-                wanted[-1].append(line)
-        for name in re.findall(r"--config (\S+)", " ".join(typed)):
+        found = typed.commands(lines, self.name)
+        commands = [command for command, _ in found]
+        for name in re.findall(r"--config (\S+)", " ".join(commands)):
             if self.files and not os.path.exists(os.path.join(self.folder, name)):
                 with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
                     file.write(self.there("\n".join(self.files.pop(0)) + "\n"))
-        said = self.run("\n".join("%s\necho '%s'" % (self.there(line), MARK) for line in typed)).split(MARK + "\n")
-        for line, promised, answer in zip(typed, wanted, said):
-            got = [one for one in answer.splitlines() if not LEFT_OUT.search(one)]
-            if len(got) != len(promised) or not all(map(matches, promised, got)):
-                raise Wrong("%s: %s printed\n    %s\nthe page says\n    %s" % (
-                    self.name, line, "\n    ".join(got), "\n    ".join(promised)))
-        self.commands += len(typed)
+        said = typed.answers(self.run(typed.script(map(self.there, commands))))
+        for (command, promised), answer in zip(found, said):
+            got = [line for line in answer if not LEFT_OUT.search(line)]
+            typed.compare(command, got, promised, self.name, alike)
+        self.commands += len(found)
 
     def program(self, lines):
-        if subprocess.run([readme.PYTHON, "-c", "import pymemcache"], stderr=subprocess.DEVNULL,
-                          check=False).returncode:
-            print("SKIP: %s: python3-pymemcache is not installed" % self.name)
+        missing = typed.lacks("python")
+        if missing:
+            print("SKIP: %s: %s is not installed" % (self.name, missing))
             return
         path = os.path.join(self.folder, "program.py")
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.there("\n".join(lines) + "\n"))
-        wanted = [line.rpartition("#")[2].strip() for line in lines if line.startswith("print(")]
-        got = self.run("%s %s" % (readme.PYTHON, path)).splitlines()
-        if got != wanted or not wanted:
-            raise Wrong("%s: its program printed\n    %s\nthe page says\n    %s" % (
-                self.name, "\n    ".join(got), "\n    ".join(wanted)))
+        got = self.run("%s %s" % (typed.PYTHON, path)).splitlines()
+        typed.compare("its program", got, typed.promised("python", lines, self.name), self.name)
         self.commands += 1
 
     def type_all(self):
-        for language, lines in readme.blocks(self.text):
+        for language, lines in typed.blocks(self.text):
             if language == "yaml":
                 self.files.append(lines)
             elif language == "python":
                 self.program(lines)
-            elif language == "" and lines[0].startswith("$ "):
+            elif typed.is_console(language, lines):
                 self.console(lines)
             else:
                 raise Wrong("%s: nothing runs a block of %s" % (self.name, language or lines[0]))
@@ -175,7 +166,7 @@ class Page:
                 os.kill(pid, signal.SIGKILL)
             except (ProcessLookupError, FileNotFoundError):
                 pass
-        readme.shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def main():

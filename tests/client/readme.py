@@ -2,9 +2,8 @@
 """README.md as a newcomer tries it: its commands and programs, as they are printed, give the answers printed there.
 
 The daemon is started by README's first command with conf/rollcall.yaml; `stats spaces` says that it serves counters
-and existence keys. In a console block a line that begins with "$ " is typed and what follows is its answer. In a
-program a line that prints ends with a comment of what it prints. A yaml block is appended to the configuration, which
-is then read again. Only the port is another one. Commands that install are run with DESTDIR, or were run by the
+and existence keys. Console blocks are typed and programs run, as typed.py says. A yaml block is appended to the
+configuration, which is then read again. Only the port is another one. Commands that install are run with DESTDIR, or were run by the
 build this test belongs to (BUILT). Links of all documents lead somewhere. $ROLLCALLD and $ROLLCALL_BUILD name the
 daemon and the folder of the build.
 """
@@ -18,40 +17,17 @@ import sys
 import tempfile
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
+import typed
+from typed import TOP, Wrong
+
 BUILD = os.environ.get("ROLLCALL_BUILD", os.path.join(TOP, "build"))
-PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 PORT, START, CONFIG = "11211", "tools/run", "conf/rollcall.yaml"
 BUILT = ("autoreconf -fi", "./configure", "make")  # tools/common.sh types them, else there is no daemon to test
 INSTALL = "make install"
 SECONDS_MAX = 60
-LANGUAGES = {"python": (PYTHON, r"print\(", "#"), "php": ("php", "echo ", "//")}
 LINES_MAX = 220
 SPACES = ("feed:kind counter", "liked:kind phantom", "other:items 0")
-MARK = "-- next --"
-
-
-class Wrong(Exception):
-    """README promises something else."""
-
-
-def blocks(text):
-    """(language, lines) of each fenced block, in order."""
-    for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.S | re.M):
-        yield match.group(1), match.group(2).splitlines()
-
-
-def compare(what, got, wanted):
-    if got != wanted:
-        raise Wrong("%s printed\n    %s\nREADME.md says\n    %s" % (
-            what, "\n    ".join(got), "\n    ".join(wanted)))
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
+PAGE = "README.md"
 
 
 class Example:
@@ -80,7 +56,7 @@ class Example:
 
     def start(self, *command):
         """Starts a daemon with this command on a port of its own; it is then the one that is asked."""
-        self.port = free_port()
+        self.port = typed.free_port()
         self.process = subprocess.Popen(
             command + ("-p", self.port), cwd=self.folder, env=self.environment, stdout=self.log,
             stderr=self.log)
@@ -155,33 +131,25 @@ def install(example):
     example.run([found["rollcalld"], "--config", found["rollcall.yaml"], "--check-config"])
 
 
-def console(example, lines):
+def console(example, found):
     """Types the commands of one block into one shell, and compares what each prints."""
-    typed, wanted = [], []
-    for line in lines:
-        if line.startswith("$ "):
-            typed.append(line[2:])
-            wanted.append([])
-        elif wanted:
-            wanted[-1].append(line)
-    if typed == [START]:
+    commands = [command for command, _ in found]
+    if commands == [START]:
         return  # by which the daemon was started
-    if INSTALL in typed:
-        if [line for line in typed if line not in BUILT] != [INSTALL]:
-            raise Wrong("no test runs all of: %s" % ", ".join(typed))
+    if INSTALL in commands:
+        if [command for command in commands if command not in BUILT] != [INSTALL]:
+            raise Wrong("no test runs all of: %s" % ", ".join(commands))
         install(example)
         return
-    script = "\n".join("%s\necho '%s'" % (line, MARK) for line in typed)
-    output = example.run(["bash", "-c", script.replace(PORT, example.port)])
-    answers = output.split(MARK + "\n")
-    for line, answer, promised in zip(typed, answers, wanted):
-        compare(line, answer.splitlines(), promised)
+    said = example.run(["bash", "-c", typed.script(commands).replace(PORT, example.port)])
+    for (command, promised), answer in zip(found, typed.answers(said)):
+        typed.compare(command, answer, promised, PAGE)
 
 
-def daemon_commands(example, typed):
+def daemon_commands(example, commands):
     """A check of the configuration ends by itself; a daemon listens, and ends by SIGTERM."""
     user = ["-u", "nobody"] if os.geteuid() == 0 else []
-    for line in typed:
+    for line in commands:
         if "--check-config" in line:
             example.run(line.split())
         else:
@@ -192,23 +160,17 @@ def daemon_commands(example, typed):
 
 def program(example, language, texts):
     """Runs the blocks of one language as one program; prints what is missing, or compares."""
-    command, prints, comment = LANGUAGES[language]
-    if language == "php" and (not shutil.which("php") or b"memcached" not in subprocess.run(
-            ["php", "-m"], stdout=subprocess.PIPE, check=False).stdout.split()):
-        print("SKIP: README's PHP: php-memcached is not installed")
-        return
-    if language == "python" and subprocess.run(
-            [PYTHON, "-c", "import pymemcache"], stderr=subprocess.DEVNULL, check=False).returncode:
-        print("SKIP: README's Python: python3-pymemcache is not installed")
+    missing = typed.lacks(language)
+    if missing:
+        print("SKIP: README's %s: %s is not installed" % (language, missing))
         return
     lines = [line for text in texts for line in text]
-    wanted = [line.rpartition(comment)[2].strip() for line in lines if re.match(prints, line)]
+    wanted = typed.promised(language, lines, PAGE)
     path = os.path.join(example.folder, "example." + language)
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines).replace(PORT, example.port) + "\n")
-    compare("README's " + language, example.run([command, path]).splitlines(), wanted)
-    if not wanted:
-        raise Wrong("README's %s prints nothing" % language)
+    said = example.run([typed.LANGUAGES[language][0], path])
+    typed.compare("its " + language, said.splitlines(), wanted, PAGE)
     print("ok   %d answers of README's %s" % (len(wanted), language))
 
 
@@ -245,7 +207,7 @@ def links():
 
 
 def examples(example, text):
-    found, daemons = list(blocks(text)), []
+    found, daemons = list(typed.blocks(text)), []
     if found.count(("", ["$ " + START])) != 1:
         raise Wrong("README does not start the daemon with " + START)
     example.start("bash", os.path.join(example.folder, START))
@@ -255,14 +217,16 @@ def examples(example, text):
     for language, lines in found:
         if language == "yaml":
             example.append(lines)
-        elif lines and lines[0].startswith("$ rollcalld "):
-            daemons.append([line[2:] for line in lines])
-        elif lines and lines[0].startswith("$ "):
-            console(example, lines)
-            print("ok   " + lines[0])
-        elif language and language not in LANGUAGES:
+        elif typed.is_console(language, lines):
+            block = typed.commands(lines, PAGE)
+            if block[0][0].startswith("rollcalld "):
+                daemons.append([command for command, _ in block])
+            else:
+                console(example, block)
+                print("ok   " + lines[0])
+        elif language and language not in typed.LANGUAGES:
             raise Wrong("nothing runs a block of " + language)
-    for language in LANGUAGES:
+    for language in typed.LANGUAGES:
         program(example, language, [lines for one, lines in found if one == language])
     example.stop()
     for commands in daemons:
@@ -270,7 +234,7 @@ def examples(example, text):
 
 
 def main():
-    with open(os.path.join(TOP, "README.md"), encoding="utf-8") as file:
+    with open(os.path.join(TOP, PAGE), encoding="utf-8") as file:
         text = file.read()
     example = Example()
     try:

@@ -34,7 +34,8 @@ ASKED = {"status": (), "top": ("--looks", "1"), "tables": (), "hot": (), "get": 
          "plan": ("--ids-per-day", "1M", "--slots", "like:18"), "bench": ("--requests", "10"), "export": ("feed",),
          "load": ("feed", "$rows"), "backup": ("$new",), "promote": (), "follow": ("127.0.0.1:2",),
          "agent": ("status",)}
-PATIENCE = {"export": ("--timeout", "1"), "load": ("--timeout", "1"), "bench": (), "backup": ()}
+UNBOUNDED = ("bench", "backup")  # which have no --timeout
+PATIENCE = ("--timeout", "0.2")
 
 
 def table():
@@ -125,7 +126,7 @@ def of_each(server, verbs=ASKED):
 
 def wait_bounded():
     """Verbs whose own patience is long are given less where they take it."""
-    return [(*asking(verb, "$silent"), *PATIENCE.get(verb, ("--timeout", "200ms"))) for verb in ASKED]
+    return [(*asking(verb, "$silent"), *(() if verb in UNBOUNDED else PATIENCE)) for verb in ASKED]
 
 
 def causes_of_tool(verbs):
@@ -147,7 +148,8 @@ def causes_of_tool(verbs):
             ("conf", "dif"), ("completion", "tcsh"), ("plan",), ("follow",), ("agent", "nonsense"), ("backup",),
             ("promote", "now"), ("agent", "-s", "$at", "status"), ("backup", "-s", "$plain", "$new-5"),
             ("backup", "-s", "$at", "$sound"), ("restore", "$sound", "$sound"),
-            ("repair", "--drop-from", "x", "$sound"),
+            ("repair", "--drop-from", "x", "$sound"), ("status", "--timeout", "0"), ("export", "--timeout", "x", "feed"),
+            ("load", "--timeout", "0", "feed", "-"),
             ("load", "--offline", "$new-6", "feed", "$rows")],
         "no such file or directory, or none of ours": [
             *((*asking(verb, "$at"), "--auth-file", NONE) for verb in ASKED if verb not in ("bench",)),
@@ -164,7 +166,7 @@ def causes_of_tool(verbs):
             ("load", "-s", "$at", "--columns", "id,liek", "feed", "$rows"),
             ("load", "--offline", "$new-11", "--config", "$config", "nosuch", "$rows"),
             ("load", "--offline", "$new-12", "--config", "$config", "feed", "$typo")],
-        "no connection": [(*command, *(("--timeout", "1") if command[0] in ("load", "export") else ()))
+        "no connection": [(*command, *(PATIENCE if command[0] in ("load", "export") else ()))
                           for command in of_each("$nobody")] +
                          [("agent", "--group", "g", "--etcd", "http://$nobody", "status")],
         "no answer in time": wait_bounded(),

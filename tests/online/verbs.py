@@ -235,9 +235,9 @@ def test_servers(both):
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        _, err = run("status", "-s", "127.0.0.1:%d" % silent.getsockname()[1], "--timeout", "200ms",
+        _, err = run("status", "-s", "127.0.0.1:%d" % silent.getsockname()[1], "--timeout", "0.2",
                      status=NO_ANSWER)
-        assert "no answer within 200 ms" in err, err
+        assert "no answer within 0.2 s" in err, err
     with socket.socket() as other:  # a server of another kind
         other.bind(("127.0.0.1", 0))
         other.listen()

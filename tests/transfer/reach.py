@@ -76,8 +76,7 @@ class Reach(Case):
     def refusals(self, tls, login):
         for verb, lost in ((["status"], NO_ANSWER), (["export", "feed"], NO_ANSWER),
                            (["load", "feed", "-f", "csv"], NO_ANSWER)):
-            patience = "5s" if verb == ["status"] else "5"  # a bare number is milliseconds there
-            self.ask(*verb, *login, "--timeout", patience, status=lost, says="(--tls)")
+            self.ask(*verb, *login, "--timeout", "5", status=lost, says="(--tls)")
             self.ask(*verb, *login, "--tls", status=lost, says="its certificate is refused")
             self.ask(*verb, *login, "--tls", "--tls-ca", self.path("us.crt"), status=lost,
                      says="its certificate is refused")

@@ -28,7 +28,6 @@
 #define OUT_BYTES     (1u << 20) /* of the output's buffer */
 #define TAIL_BYTES    4096       /* the last line of a file is in these */
 #define PART_LINE_MAX 160
-#define PATIENCE_MAX  86400u
 #define SPACE_MAX     64
 #define RECORD_FIELDS ENGINE_SLOTS_MAX
 
@@ -45,7 +44,7 @@ struct export
     struct part part;
     bool resume, quiet;
     bool headed;
-    unsigned patience_s;
+    unsigned patience_ms;
     enum exit_status failure; /* DONE: what the wire says */
     FILE *out;
     struct wire wire;
@@ -391,7 +390,7 @@ static bool run_export(struct export *export)
             break;
         }
         busy_s = end == EXPORT_BUSY && !went_on ? busy_s + 1 : 0;
-        if (busy_s > export->patience_s) {
+        if (busy_s * 1000ull > export->patience_ms) {
             break;
         }
         if (end == EXPORT_BUSY) {
@@ -433,7 +432,7 @@ static void export_help(void)
          "digits\n"
          "  -o, --output FILE      a new file; else stdout\n"
          "      --resume           go on after the last line of FILE\n"
-         "      --timeout SECONDS  the longest wait for the daemon (60)\n"
+         "      --timeout SECONDS  the longest wait for the daemon: 0.2, 5min (60)\n"
          "  -q, --quiet            no progress\n"
          "  -h, --help             this text\n"
          "\n"
@@ -463,7 +462,7 @@ static bool export_part(const char *text, struct part *part)
 
 static bool take_option(struct export *export, int option, const char *text)
 {
-    uint64_t number;
+    char error[OPTIONS_ERROR_MAX];
 
     if (wire_target_take(&export->target, option, optarg)) {
         return true;
@@ -495,11 +494,11 @@ static bool take_option(struct export *export, int option, const char *text)
         export->quiet = true;
         return true;
     default:
-        if (!export_number("--timeout", text, PATIENCE_MAX, &number)) {
-            return false;
+        if (wire_patience_parse(text, &export->patience_ms, error)) {
+            return true;
         }
-        export->patience_s = (unsigned)number;
-        return true;
+        verb_complain(stderr, "%s", error);
+        return false;
     }
 }
 
@@ -548,7 +547,7 @@ static int read_arguments(struct export *export, int argc, char **argv)
 
 int export_main(int argc, char **argv)
 {
-    struct export export = {.to = ID_MAX, .patience_s = WIRE_PATIENCE_S};
+    struct export export = {.to = ID_MAX, .patience_ms = WIRE_PATIENCE_MS};
 
     wire_target_init(&export.target);
     int status = read_arguments(&export, argc, argv);
@@ -566,7 +565,7 @@ int export_main(int argc, char **argv)
         wire_peer_destroy(export.peer);
         return VERB_USAGE;
     }
-    wire_init(&export.wire, export.peer, export.patience_s * 1000);
+    wire_init(&export.wire, export.peer, export.patience_ms);
     progress_init(&export.progress, export.quiet ? NULL : stderr, "records", 0);
     bool done = export.from > export.to || run_export(&export);
 

@@ -1,7 +1,6 @@
 /*
  * inspect.h: the verb `rollcall inspect FILE`: a file of a data directory as text. It tells what
- * kind it is by its first bytes, or else by its name. What it shows is in DESIGN.md beside this
- * file.
+ * kind it is by its first bytes, or else by its name.
  */
 #ifndef ROLLCALL_TOOLS_INSPECT_H
 #define ROLLCALL_TOOLS_INSPECT_H

@@ -421,7 +421,7 @@ static bool load_reach(struct load *load)
 int load_main(int argc, char **argv)
 {
     struct load_options options = {
-        .batch = LOAD_BATCH, .connections = LOAD_CONNECTIONS, .patience_s = WIRE_PATIENCE_S};
+        .batch = LOAD_BATCH, .connections = LOAD_CONNECTIONS, .patience_ms = WIRE_PATIENCE_MS};
 
     wire_target_init(&options.target);
     int status = load_arguments(&options, argc, argv);
@@ -437,9 +437,9 @@ int load_main(int argc, char **argv)
         return EXIT_STATUS_USAGE;
     }
     for (unsigned part = 0; part < LOAD_CONNECTIONS_MAX; part++) {
-        wire_init(&load.wires[part], load.peer, options.patience_s * 1000);
+        wire_init(&load.wires[part], load.peer, options.patience_ms);
     }
-    wire_init(&load.life_wire, load.peer, options.patience_s * 1000);
+    wire_init(&load.life_wire, load.peer, options.patience_ms);
     load_input_init(&load.input, options.files, options.file_count);
     batch_init(&load.batches[0], options.batch, options.mode == LOAD_MAX);
     batch_init(&load.batches[1], options.batch, false);

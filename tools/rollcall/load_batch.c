@@ -169,7 +169,7 @@ bool load_pause(struct load *load, uint64_t *since_us, const char *why)
 
     load->waits++;
     *since_us = *since_us == 0 ? now_us : *since_us;
-    if (now_us - *since_us > load->options->patience_s * 1000000ull) {
+    if (now_us - *since_us > load->options->patience_ms * 1000ull) {
         return batch_fail(load, why);
     }
     nanosleep(&pause, NULL);

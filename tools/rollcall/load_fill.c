@@ -26,7 +26,7 @@ bool load_fill_open(struct load *load)
     load->fill_options = (struct fill_options){.directory = options->offline,
                                                .config = options->config,
                                                .space = options->space,
-                                               .patience_s = options->patience_s};
+                                               .patience_ms = options->patience_ms};
     load->fill = fill_open(&load->fill_options);
     if (load->fill == NULL) {
         return false;

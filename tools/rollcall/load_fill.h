@@ -21,7 +21,7 @@ struct fill_options {
     const char *directory; /* new or empty, or one that a fill was killed in */
     const char *config;    /* as rollcalld's --config */
     const char *space;     /* of kind counter or phantom */
-    unsigned patience_s;   /* the longest wait for a table or the disk */
+    unsigned patience_ms;  /* the longest wait for a table or the disk */
 };
 
 /* NULL: it was said. */

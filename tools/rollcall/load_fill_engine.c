@@ -263,9 +263,9 @@ static bool fill_wait(struct fill *fill, const struct engine_op *op, uint64_t un
         nanosleep(&pause, NULL);
     }
     return more || fill_fail(fill,
-                             "no table came free in %u seconds: the disk does not keep up, or "
+                             "no table came free in %g s: the disk does not keep up, or "
                              "is full (--timeout)",
-                             fill->options->patience_s);
+                             fill->options->patience_ms / 1000.0);
 }
 
 /* Carries out what it can; how many. The next one has to wait, if any is left. */
@@ -306,7 +306,7 @@ bool fill_carry_out(struct fill *fill, size_t count)
         size_t now = fill_run(fill, done, count);
 
         if (now > done || until_us == 0) {
-            until_us = clock_monotonic_us() + fill->options->patience_s * 1000000ull;
+            until_us = clock_monotonic_us() + fill->options->patience_ms * 1000ull;
         }
         done = now;
         if (done < count && !fill_wait(fill, &fill->ops[done], until_us)) {

@@ -7,8 +7,7 @@
 #include "tools/rollcall/load_private.h"
 #include "tools/rollcall/verb.h"
 
-#define PATIENCE_MAX 86400u
-#define FORMATS      "csv, tsv or ndjson"
+#define FORMATS "csv, tsv or ndjson"
 
 static void load_help(void)
 {
@@ -28,7 +27,7 @@ static void load_help(void)
         "      --reject FILE      refused lines are added to it\n"
         "      --batch N          rows acknowledged together (4096)\n"
         "      --connections N    that rows are spread over, by their ids (8)\n"
-        "      --timeout SECONDS  the longest wait for the daemon, busy or away (60)\n"
+        "      --timeout SECONDS  the longest wait for the daemon, busy or away: 0.2, 5min (60)\n"
         "      --offline DIR      no daemon: makes the data directory DIR, new or empty, out of\n"
         "                         rows in the order of their ids; needs --config\n"
         "      --config FILE      rollcalld's, for --offline: it has the space\n"
@@ -88,7 +87,7 @@ static bool take_word_option(struct load_options *options, int option, const cha
 
 static bool load_option(struct load_options *options, int option, const char *text)
 {
-    uint64_t number;
+    char error[OPTIONS_ERROR_MAX];
 
     if (wire_target_take(&options->target, option, optarg)) {
         return true;
@@ -125,11 +124,11 @@ static bool load_option(struct load_options *options, int option, const char *te
         options->quiet = true;
         return true;
     default:
-        if (!load_number("--timeout", text, 1, PATIENCE_MAX, &number)) {
-            return false;
+        if (wire_patience_parse(text, &options->patience_ms, error)) {
+            return true;
         }
-        options->patience_s = (unsigned)number;
-        return true;
+        verb_complain(stderr, "%s", error);
+        return false;
     }
 }
 

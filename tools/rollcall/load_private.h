@@ -59,7 +59,7 @@ struct load_options {
     uint64_t max_errors;
     uint64_t batch; /* rows */
     uint64_t connections;
-    unsigned patience_s;
+    unsigned patience_ms;
     bool quiet;
     char **files; /* "-": stdin */
     size_t file_count;

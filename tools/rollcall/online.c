@@ -30,8 +30,9 @@ const char *const online_sorts[] = {"name", "held", "memory", "reads", "changes"
 #define NUMBER(field, least, most) .type = OPTION_NUMBER, .min = least, .max = most, AT(field)
 #define MANY(field)                .type = OPTION_CUSTOM, AT(field) /* 200M, 1.5G: decimal */
 #define SIZE(field)                .type = OPTION_SIZE, .max = 1ull << 60, AT(field)
-#define MILLISECONDS(field, least)                                                                 \
-    .type = OPTION_DURATION, .min = least, .max = ONLINE_TIMEOUT_MS_MAX, .unit_ms = 1, AT(field)
+#define SECONDS(field, least)                                                                      \
+    .type = OPTION_DURATION, .min = least, .max = ONLINE_TIMEOUT_MS_MAX, .unit_ms = 1,             \
+    .bare_ms = 1000, AT(field)
 
 static const struct option_row rows[] = {
     {"server", STRING(target.wire.server), .initial = WIRE_SERVER,
@@ -45,7 +46,8 @@ static const struct option_row rows[] = {
     {"tls-cert", STRING(target.wire.tls_cert),
      .help = "our own certificate, where the daemon asks for one"},
     {"tls-key", STRING(target.wire.tls_key), .help = "its key; else it is in the same file"},
-    {"timeout", MILLISECONDS(target.timeout_ms, 1), .initial = "3s", .help = "wait no longer"},
+    {"timeout", SECONDS(target.timeout_ms, 1), .initial = "3",
+     .help = "seconds, 0.2 or 2min: wait no longer"},
     {"json", FLAG(json), .help = "JSON, one object"},
     {"fail-missing", FLAG(fail_missing), .help = "exit with 1 if one is not there"},
     {"force", FLAG(force), .help = "also where something is lost"},
@@ -53,8 +55,8 @@ static const struct option_row rows[] = {
      .help = "of a shard of its own: neither can follow the other any more"},
     {"sort", .type = OPTION_WORD, .words = online_sorts, AT(sort), .initial = "full",
      .help = "the order of the spaces"},
-    {"interval", MILLISECONDS(interval_ms, ONLINE_INTERVAL_MS_MIN), .initial = "1s",
-     .help = "time between two looks"},
+    {"interval", SECONDS(interval_ms, ONLINE_INTERVAL_MS_MIN), .initial = "1",
+     .help = "seconds between two looks"},
     {"looks", NUMBER(looks, 0, UINT32_MAX), .initial = "0",
      .help = "end after so many; 0: when q is pressed"},
     {"ids-per-day", MANY(ids_per_day), .help = "new ids a day: 200M, 1.5G (decimal)"},

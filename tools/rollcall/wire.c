@@ -70,7 +70,7 @@ static bool wire_late(struct wire *wire)
 {
     char words[64];
 
-    snprintf(words, sizeof(words), "no answer within %u ms (--timeout)", wire->patience_ms);
+    snprintf(words, sizeof(words), "no answer within %g s (--timeout)", wire->patience_ms / 1000.0);
     return wire_fail(wire, words);
 }
 

@@ -18,7 +18,6 @@
 #include "base/exit_status.h"
 #include "tools/rollcall/wire_peer.h"
 
-#define WIRE_PATIENCE_S 60
 #define WIRE_ANSWER_MAX (256u << 20) /* bytes that are read and not taken */
 
 struct net_tls;

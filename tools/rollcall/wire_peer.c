@@ -51,6 +51,24 @@ bool wire_target_take(struct wire_target *target, int option, char *text)
     }
 }
 
+bool wire_patience_parse(const char *text, unsigned *patience_ms, char error[OPTIONS_ERROR_MAX])
+{
+    static const struct option_row row = {"--timeout",
+                                          OPTION_DURATION,
+                                          .bytes = sizeof(unsigned),
+                                          .min = 1,
+                                          .max = WIRE_PATIENCE_MS_MAX,
+                                          .unit_ms = 1,
+                                          .bare_ms = 1000};
+    struct option_value value;
+
+    if (!options_parse(&row, text, &value, error)) {
+        return false;
+    }
+    *patience_ms = (unsigned)value.number;
+    return true;
+}
+
 /* ---- files ---- */
 
 static bool peer_read_login(struct wire_peer *peer, char error[WIRE_ERROR_MAX])

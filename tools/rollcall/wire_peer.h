@@ -14,10 +14,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/options.h"
+
 #define WIRE_SERVER    "127.0.0.1:11211"
 #define WIRE_ERROR_MAX 512
 #define WIRE_AUTH_FILE "ROLLCALL_AUTH_FILE" /* in the environment */
 #define WIRE_LOGIN_MAX 600
+
+#define WIRE_PATIENCE_MS     60000u /* --timeout of load and export */
+#define WIRE_PATIENCE_MS_MAX 86400000u
 
 /* As the options say it. */
 struct wire_target {
@@ -57,6 +62,8 @@ enum wire_option { /* beyond any letter */
 void wire_target_init(struct wire_target *target);
 /* False: it is none of these options. */
 bool wire_target_take(struct wire_target *target, int option, char *text);
+/* Reads a --timeout. False with `error`, which begins with the option's name. */
+bool wire_patience_parse(const char *text, unsigned *patience_ms, char error[OPTIONS_ERROR_MAX]);
 
 /* ---- the peer ---- */
 

@@ -48,6 +48,9 @@ static const struct option_row seconds = {"timeout", OPTION_DURATION, .bytes = s
                                           .max = 86400, .unit_ms = 1000};
 static const struct option_row every = {"every",  OPTION_DURATION, .bytes = sizeof(uint64_t),
                                         .min = 1, .max = 3600000,  .unit_ms = 1};
+static const struct option_row patience = {
+    "timeout",    OPTION_DURATION, .bytes = sizeof(uint32_t), .min = 1, .max = 600000,
+    .unit_ms = 1, .bare_ms = 1000};
 static const struct option_row share = {"share",
                                         OPTION_REAL,
                                         .offset = offsetof(struct things, real),
@@ -104,6 +107,10 @@ static const struct {
     {&seconds, "24 h", 86400, "86400"},
     {&every, "1.5s", 1500, "1500"},
     {&every, "250", 250, "250"},
+    {&patience, "3", 3000, "3s"},
+    {&patience, "0.2", 200, "200ms"},
+    {&patience, "200ms", 200, "200ms"},
+    {&patience, "10min", 600000, "10min"},
     {&word, "store", 0, "store"},
     {&word, "both", 3, "both"},
     {&word, "secret", 2, "secret"},
@@ -146,6 +153,9 @@ static const struct {
     {&seconds, "25h", "timeout must be 0 to 86400 seconds, not '25h'"},
     {&every, "0.0005s", "every must be a time such as 500ms, 30s, 10min or 1h, not '0.0005s'"},
     {&every, "0.5ms", "every must be whole milliseconds, not '0.5ms'"},
+    {&patience, "0", "timeout must be 1ms to 10min, not '0'"},
+    {&patience, "601", "timeout must be 1ms to 10min, not '601'"},
+    {&patience, "0.0005", "timeout must be a time such as 500ms, 30s, 10min or 1h, not '0.0005'"},
     {&every, "0", "every must be 1 to 3600000 milliseconds, not '0'"},
     {&share, "nan", "share must be a fraction such as 0.1 or 10%, not 'nan'"},
     {&share, "0x1", "share must be a fraction such as 0.1 or 10%, not '0x1'"},
