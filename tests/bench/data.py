@@ -131,11 +131,14 @@ def one_space(oldest, table_size, tables, name="feed"):
 
 
 class Pinned:
-    """This process and the children it starts on the first core, and back."""
+    """This thread and the children it starts on the first core, or on the last (max), and back."""
+
+    def __init__(self, which=min):
+        self.which = which
 
     def __enter__(self):
         self.cores = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {min(self.cores)})
+        os.sched_setaffinity(0, {self.which(self.cores)})
 
     def __exit__(self, *_):
         os.sched_setaffinity(0, self.cores)

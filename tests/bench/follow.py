@@ -11,7 +11,8 @@ $ROLLCALLD and $ROLLCALL name the programs (else build/). Several may be named; 
 goal. Nothing is judged: exit 1 only if something does not run. What is compared takes turns, --rounds times,
 as a machine's speed changes within seconds; the median of the pairs' ratios counts. Worker and load have a
 core each (data.py); followers share the load's, so `worker` shows what they cost who is followed, and not
-what a machine of two cores gives to all.
+what a machine of two cores gives to all. In `readers` the follower's worker and its readers have a core, and
+all that works for the increments has the other one.
 """
 import argparse
 import datetime
@@ -32,6 +33,7 @@ from data import (CONNECTIONS, IDS, Pinned, Server, Failure, judge, one_space, r
 WORKER_GOALS = {1: 1.05, 3: 1.10}
 ACK_GOAL, LAG_GOAL_MS, READERS_GOAL, COPY_GOAL = 0.7, 5, 1.3, 1.3
 PIPELINE = 16
+TURN = 256  # requests of a turn, of `worker`
 LEVEL_S = 120
 SAMPLE_S = 0.02
 TABLE_MIB, COPY_IDS = 256, 100000  # of `copy`: each table, and what is in it
@@ -79,6 +81,13 @@ class Node(Server):
         raise Failure("a follower does not catch up: %s" % self.state())
 
 
+def on_core(which, node):
+    """All threads of a daemon."""
+    core = which(os.sched_getaffinity(0))
+    for thread in os.listdir("/proc/%d/task" % node.process.pid):
+        os.sched_setaffinity(int(thread), {core})
+
+
 class Group:
     """Leaders, each with its followers; all end together."""
 
@@ -100,8 +109,7 @@ class Group:
         for node in [leader, *leader.followers]:
             node.pin()
         for follower in leader.followers:
-            for thread in os.listdir("/proc/%d/task" % follower.process.pid):
-                os.sched_setaffinity(int(thread), {min(os.sched_getaffinity(0))})
+            on_core(min, follower)
         return leader
 
     @staticmethod
@@ -122,18 +130,18 @@ class Group:
 
 def increments(leader, options, *how):
     with Pinned():
-        return leader.bench("--workload", "incr", "--verify", "form", "--connections", CONNECTIONS, "--ids", IDS,
-                            "--seconds", options.seconds, *how)["run"]["requests_per_s"]
+        return leader.bench("--workload", "incr", "--verify", "form", "--ids", IDS, "--seconds", options.seconds,
+                            *how)["run"]["requests_per_s"]
 
 
-def turns(options, leaders):
+def turns(options, leaders, *how):
     """Loads the leaders in turn: of each the rates, and the nanoseconds of its worker an increment."""
     rates, costs = [[] for _ in leaders], [[] for _ in leaders]
     for number in range(options.rounds):
         order = range(len(leaders)) if number % 2 == 0 else reversed(range(len(leaders)))
         for i in order:
             before = leaders[i].worked_ns()
-            rate = increments(leaders[i], options, "--pipeline", PIPELINE)
+            rate = increments(leaders[i], options, *how)
             rates[i].append(rate)
             costs[i].append((leaders[i].worked_ns() - before) / (rate * options.seconds))
             for follower in leaders[i].followers:
@@ -142,9 +150,11 @@ def turns(options, leaders):
 
 
 def worker(options):
+    """By one connection, whose turns are always as large: many connections of a load that has less of its
+    core send less at once, and it is the smaller turns that cost."""
     with Group(options) as group:
         leaders = [group.lead(followers) for followers in (0, 1, 3)]
-        _, costs = turns(options, leaders)
+        _, costs = turns(options, leaders, "--connections", 1, "--pipeline", TURN)
         for leader, cost in zip(leaders[1:], costs[1:]):
             followers = len(leader.followers)
             print("worker: %.0f ns an increment alone, %.0f with %d: ratio %s (goal: at most %.2f)" % (
@@ -155,7 +165,7 @@ def worker(options):
 def ack(options):
     with Group(options) as group:
         leaders = [group.lead(1), group.lead(1, ", ack: replica, ack-by: f0")]
-        rates, _ = turns(options, leaders)
+        rates, _ = turns(options, leaders, "--connections", CONNECTIONS, "--pipeline", PIPELINE)
         print("ack: %.0f increments/s with a follower, %.0f that wait for it: ratio %s (goal: at least %.1f)" % (
             *map(statistics.median, rates), ratio_of_pairs(rates[1], rates[0]), ACK_GOAL))
 
@@ -169,7 +179,7 @@ class Steady(threading.Thread):
         self.start()
 
     def run(self):
-        increments(self.leader, self.options, "--rate", self.options.rate)
+        increments(self.leader, self.options, "--connections", CONNECTIONS, "--rate", self.options.rate)
 
 
 def lag(options):
@@ -187,7 +197,7 @@ def lag(options):
 
 
 def read_p99(follower, options):
-    with Pinned():
+    with Pinned(max):
         return follower.bench("--workload", "record", "--verify", "form", "--connections", CONNECTIONS, "--ids", IDS,
                               "--rate", options.rate, "--seconds", options.seconds)["run"]["latency_us"]["p99"]
 
@@ -195,13 +205,16 @@ def read_p99(follower, options):
 def readers(options):
     with Group(options) as group:
         leader = group.lead(1)
+        follower = leader.followers[0]
+        on_core(min, leader)
+        os.sched_setaffinity(follower.process.pid, {max(os.sched_getaffinity(0))})  # the worker: it has one
         quiet, beside = [], []
         for _ in range(options.rounds):
-            quiet.append(read_p99(leader.followers[0], options))
+            quiet.append(read_p99(follower, options))
             steady = Steady(leader, options)
-            beside.append(read_p99(leader.followers[0], options))
+            beside.append(read_p99(follower, options))
             steady.join()
-            leader.followers[0].level(leader)
+            follower.level(leader)
         print("readers: p99 %.0f us without changes, %.0f with %d a second: ratio %s (goal: at most %.1f)" % (
             statistics.median(quiet), statistics.median(beside), options.rate, ratio_of_pairs(beside, quiet),
             READERS_GOAL))
