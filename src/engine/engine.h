@@ -159,7 +159,7 @@ struct engine_op {
     bool created;          /* caller: false; INCR, DECR: nothing was there, it became `initial` */
     bool wants_table;      /* PENDING: for a table, else for a page */
     uint32_t copied_bytes; /* caller: 0; plain, changes: that were copied, for fairness */
-    int32_t ttl_s;         /* plain, changes that end in DONE: as engine_hit's … */
+    int32_t ttl_s;         /* plain, changes that end in DONE: as plain_hit's … */
     int32_t ttl_touched_s; /* … likewise … */
     int32_t ttl_made_s;    /* … likewise */
     uint32_t stored_bytes; /* plain, writes that end in DONE: of the whole value */
@@ -169,30 +169,6 @@ struct engine_op {
 
 /* Gets one figure of a space or table: a name of letters, digits and '_', and its text. */
 typedef void engine_stat_fn(void *context, const char *name, const char *text);
-
-/* What an engine that holds values of any length gives of one that was found. */
-struct engine_hit {
-    const char *value; /* valid during the call */
-    size_t value_length;
-    uint64_t cas;
-    uint32_t flags;
-    int32_t ttl_s;         /* before this look; -1: it does not expire */
-    int32_t ttl_touched_s; /* if it is touched … */
-    int32_t ttl_made_s;    /* … and if this look made it */
-    uint32_t item_bytes;   /* with key and what it costs */
-    uint32_t idle_s;       /* since it was stored or read … */
-    bool fetched;          /* … which it was */
-    bool vivified;         /* it was not there: this look made it */
-    bool stale;            /* it was invalidated */
-    bool sent;             /* an earlier reader was told to renew it … */
-    bool won;              /* … or this one is */
-};
-/* False: there is no room for it now. Called with a lock of the engine held: only copies. */
-typedef bool engine_hit_fn(void *context, const struct engine_hit *hit);
-
-/* One key of a walk, as engine_hit_fn gets one of a read. */
-typedef void engine_key_fn(void *context, const char *key, size_t length,
-                           const struct engine_hit *hit);
 
 /* The memory of one kind an engine holds, for `stats slabs` and `stats items`. */
 enum engine_memory_kind {
@@ -310,19 +286,6 @@ struct engine_functions {
     /* READ and TOUCH of n prepared ops: fills status and results of each. */
     void (*read)(struct engine *engine, struct engine_op *const *ops, size_t n);
     /*
-     * READ of one prepared op in an engine whose values do not fit `value`, in place of read(), or
-     * NULL. If it is found, `hit` is called, and the status is DONE, or EXISTS if `hit` had no
-     * room. With touch, its expiry becomes op->expires_s, unless there was no room.
-     */
-    void (*visit)(struct engine *engine, struct engine_op *op, bool touch, engine_hit_fn *hit,
-                  void *context);
-    /*
-     * Makes one step of a walk over all keys, from *cursor on (0 at first), and moves it: calls
-     * visit for a few of them, or none. False: that was the last step, or the walk was over. A key
-     * that is there all the while is visited once. NULL: it cannot.
-     */
-    bool (*walk)(struct engine *engine, uint64_t *cursor, engine_key_fn *visit, void *context);
-    /*
      * Collects the next records of a space of ids, in their order (engine/collect.h): every record
      * that is there all the while is met. Blocks, also for the disk. Called by a thread outside the
      * barrier, which enters it for steps of less than a millisecond; by several at once. The engine
@@ -333,9 +296,6 @@ struct engine_functions {
     void (*change)(struct engine *engine, struct engine_op *op, struct change_sink *sink);
     /* Forgets everything: flush_all. World stopped; with a log, after its reserve() said true. */
     void (*clear)(struct engine *engine);
-    /* As clear(), but at that clock_monotonic_s(); any thread inside the barrier. NULL: it cannot.
-     */
-    void (*clear_later)(struct engine *engine, uint64_t at_s);
     void (*stats_space)(const struct engine *engine, engine_stat_fn *emit, void *context);
     /*
      * Figures of the table that id `from` belongs to (below the oldest: that), names prefixed

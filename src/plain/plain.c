@@ -33,7 +33,7 @@ static void plain_clear(struct engine *engine)
 }
 
 /* A flush that is due is carried out before the next is noted, and one of the past at once. */
-static void clear_later(struct engine *engine, uint64_t at_s)
+void plain_clear_later(struct engine *engine, uint64_t at_s)
 {
     struct plain *plain = (struct plain *)engine;
     uint64_t now_s = clock_monotonic_s();
@@ -137,7 +137,7 @@ static bool slots(const struct engine *engine, const char *tail, size_t length,
 
 static void read_nothing(struct engine *engine, struct engine_op *const *ops, size_t n)
 {
-    (void)engine; /* visit() reads */
+    (void)engine; /* plain_visit() reads */
     (void)ops;
     CHECK(n == 0);
 }
@@ -173,11 +173,8 @@ static const struct engine_functions functions = {
     .slots = slots,
     .prepare = plain_prepare,
     .read = read_nothing,
-    .visit = plain_visit,
-    .walk = plain_walk,
     .change = plain_change,
     .clear = plain_clear,
-    .clear_later = clear_later,
     .stats_space = stats_space,
     .stats_table = stats_table,
     .memory = memory,

@@ -42,8 +42,5 @@ void plain_flush_if_due(const struct plain *plain, struct plain_shard *shard, ui
 
 void plain_prepare(struct engine *engine, struct engine_op *const *ops, size_t n);
 void plain_change(struct engine *engine, struct engine_op *op, struct change_sink *sink);
-bool plain_walk(struct engine *engine, uint64_t *cursor, engine_key_fn *visit, void *context);
-void plain_visit(struct engine *engine, struct engine_op *op, bool touch, engine_hit_fn *hit,
-                 void *context);
 
 #endif

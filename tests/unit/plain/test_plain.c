@@ -39,7 +39,7 @@ static void pass_s(uint64_t seconds)
 
 static struct engine *engine;
 static char seen[PLAIN_RUN_ITEM_MAX];
-static struct engine_hit hit;
+static struct plain_hit hit;
 
 static void run(struct engine_op *op)
 {
@@ -55,7 +55,7 @@ static enum engine_status change(enum engine_verb verb, const char *key, const c
     return op.status;
 }
 
-static bool note(void *context, const struct engine_hit *found)
+static bool note(void *context, const struct plain_hit *found)
 {
     assert_true(found->value_length < sizeof(seen));
     memcpy(seen, found->value, found->value_length);
@@ -70,7 +70,7 @@ static enum engine_status look(const char *key, bool room)
     struct engine_op *ops = &op;
 
     engine->functions->prepare(engine, &ops, 1);
-    engine->functions->visit(engine, &op, false, note, &room);
+    plain_visit(engine, &op, false, note, &room);
     return op.status;
 }
 
@@ -238,7 +238,7 @@ static void test_no_room_for_an_answer(void **state)
 
     op.expires_s = 1;
     engine->functions->prepare(engine, &ops, 1);
-    engine->functions->visit(engine, &op, true, note, &room); /* not answered: not touched */
+    plain_visit(engine, &op, true, note, &room); /* not answered: not touched */
     assert_int_equal(op.status, ENGINE_EXISTS);
     expect("k", "a");
 }
@@ -285,15 +285,15 @@ static void test_flushes(void **state)
     engine->functions->clear(engine);
     expect("k", NULL);
     assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
-    engine->functions->clear_later(engine, clock_monotonic_s() + 1000);
+    plain_clear_later(engine, clock_monotonic_s() + 1000);
     expect("k", "a");
-    engine->functions->clear_later(engine, clock_monotonic_s());
+    plain_clear_later(engine, clock_monotonic_s());
     expect("k", NULL);
     assert_int_equal(change(ENGINE_SET, "k", "b"), ENGINE_DONE);
     expect("k", "b"); /* stored since */
     assert_int_equal(change(ENGINE_SET, "k", "c"), ENGINE_DONE);
-    engine->functions->clear_later(engine, clock_monotonic_s() - 1);
-    engine->functions->clear_later(engine, clock_monotonic_s() + 1000); /* the one before was due */
+    plain_clear_later(engine, clock_monotonic_s() - 1);
+    plain_clear_later(engine, clock_monotonic_s() + 1000); /* the one before was due */
     expect("k", NULL);
 }
 
@@ -302,16 +302,16 @@ static void test_flushes_when_due(void **state)
 {
     (void)state;
     assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
-    engine->functions->clear_later(engine, clock_monotonic_s() + 10);
+    plain_clear_later(engine, clock_monotonic_s() + 10);
     pass_s(9);
     expect("k", "a");
     pass_s(1);
     expect("k", NULL);
     assert_int_equal(change(ENGINE_SET, "k", "b"), ENGINE_DONE);
     expect("k", "b");
-    engine->functions->clear_later(engine, clock_monotonic_s() + 10);
+    plain_clear_later(engine, clock_monotonic_s() + 10);
     pass_s(11);
-    engine->functions->clear_later(engine, clock_monotonic_s() + 1000);
+    plain_clear_later(engine, clock_monotonic_s() + 1000);
     expect("k", NULL);
 }
 
