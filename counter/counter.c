@@ -171,17 +171,6 @@ static bool take_below(struct counter *counter)
     return bytes == 0 || counter->below != NULL;
 }
 
-/* Called after a change of the row. first_base: the row's first base before the change. */
-static void retake_below(struct counter *counter, uint64_t first_base)
-{
-    if (!take_below(counter)) {
-        log_warning("no memory for ids below the oldest table: what is written there is dropped");
-    }
-    if (counter->row.bases[0] < first_base) {
-        counter_forget_below(counter);
-    }
-}
-
 static bool reconfigure(struct counter *counter, const struct counter_config *config,
                         unsigned numbers, char error[COUNTER_ERROR_MAX])
 {
@@ -195,7 +184,6 @@ static bool reconfigure(struct counter *counter, const struct counter_config *co
     }
     row_each(&counter->row, set_view, &viewing);
     bool same = same_slots(&counter->config, config);
-    uint64_t first_base = counter->row.bases[0];
     take_role(counter, config);
     same = !leave_slots(counter, config) && same;
     memcpy(counter->before.at, counter->config.slots, sizeof(counter->before.at));
@@ -211,7 +199,9 @@ static bool reconfigure(struct counter *counter, const struct counter_config *co
         take_row(counter, config, renew);
     }
     counter->config.below_bytes = config->below_bytes;
-    retake_below(counter, first_base);
+    if (!take_below(counter)) {
+        log_warning("no memory for ids below the oldest table: what is written there is dropped");
+    }
     return true;
 }
 
@@ -231,14 +221,6 @@ bool counter_reconfigure(struct engine *engine, const struct counter_config *con
         return false;
     }
     return reconfigure(counter, &numbered, numbers, error);
-}
-
-static void counter_clear(struct engine *engine)
-{
-    struct counter *counter = (struct counter *)engine;
-    row_log_space(&counter->row);
-    row_clear(&counter->row);
-    counter_forget_below(counter);
 }
 
 static uint64_t counter_recycled(const struct engine *engine)
@@ -267,14 +249,10 @@ static const struct engine_functions counter_functions = {
     .read = counter_read,
     .collect = counter_collect,
     .change = counter_change,
-    .clear = counter_clear,
     .stats_space = counter_stats_space,
     .stats_table = counter_stats_table,
     .survey = counter_survey,
     .memory = counter_memory,
-    .populate = row_engine_populate,
-    .maintain = row_engine_maintain,
-    .waited = row_engine_waited,
     .recycled = counter_recycled,
     .destroy = counter_destroy,
 };

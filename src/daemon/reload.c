@@ -9,6 +9,7 @@
 #include "data/journal_sink.h"
 #include "repl/feed.h"
 #include "repl/receiver.h"
+#include "row/row.h"
 #include "space/populate.h"
 
 #define MIB               1048576.0
@@ -274,10 +275,10 @@ static bool keeps_stores(const struct server *server, const struct settings *nex
 static void wake_waiting(const struct spaces *before, const struct spaces *after)
 {
     for (size_t i = 0; i < before->count; i++) {
-        struct engine *engine = before->at[i]->engine;
+        const struct space *space = before->at[i];
 
-        if (spaces_find(after, before->at[i]->name) == NULL) {
-            engine->functions->maintain(engine, NULL);
+        if (space != before->plain && spaces_find(after, space->name) == NULL) {
+            row_maintain(space->engine->row, NULL);
         }
     }
 }

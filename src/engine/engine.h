@@ -187,7 +187,7 @@ struct engine_memory {
     uint64_t held_bytes; /* reserved */
 };
 
-/* Told, by any thread, that maintain() has something to do; must return at once. */
+/* Told, by any thread, that row_maintain() has something to do; must return at once. */
 struct engine_keeper {
     void (*notify)(void *context); /* NULL: nobody is told */
     void *context;
@@ -294,8 +294,6 @@ struct engine_functions {
     enum engine_collect_end (*collect)(struct engine *engine, struct engine_collect *collect);
     /* Any other verb, one prepared op. Hands the change, if one was made, to the sink. */
     void (*change)(struct engine *engine, struct engine_op *op, struct change_sink *sink);
-    /* Forgets everything: flush_all. World stopped; with a log, after its reserve() said true. */
-    void (*clear)(struct engine *engine);
     void (*stats_space)(const struct engine *engine, engine_stat_fn *emit, void *context);
     /*
      * Figures of the table that id `from` belongs to (below the oldest: that), names prefixed
@@ -310,19 +308,6 @@ struct engine_functions {
      */
     bool (*survey)(const struct engine *engine, struct engine_survey *survey);
     void (*memory)(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
-    /* Makes resident what was reserved at creation; blocks; stops early once *stop is true. */
-    void (*populate)(struct engine *engine, const _Atomic bool *stop);
-    /*
-     * Does what operations have asked for since the last call: opens, recycles, moves. Blocks;
-     * stops the world only for the switch. `barrier` may be NULL when no other thread is there.
-     */
-    void (*maintain)(struct engine *engine, struct barrier *barrier);
-    /*
-     * Tells that an operation has been pending for a table for as long as one may: others that are
-     * pending, or would be, are refused for a while. Inside the barrier. NULL: no operation ever is
-     * pending.
-     */
-    void (*waited)(struct engine *engine);
     /* Returns the records or members that were recycled with their tables so far. */
     uint64_t (*recycled)(const struct engine *engine);
     void (*destroy)(struct engine *engine);

@@ -22,7 +22,7 @@ void plain_flush_if_due(const struct plain *plain, struct plain_shard *shard, ui
     }
 }
 
-static void plain_clear(struct engine *engine)
+void plain_clear(struct engine *engine)
 {
     struct plain *plain = (struct plain *)engine;
 
@@ -142,19 +142,13 @@ static void read_nothing(struct engine *engine, struct engine_op *const *ops, si
     CHECK(n == 0);
 }
 
-static void populate(struct engine *engine, const _Atomic bool *stop)
+void plain_populate(struct engine *engine, const _Atomic bool *stop)
 {
     struct plain *plain = (struct plain *)engine;
 
     for (unsigned i = 0; i < plain->shard_count; i++) {
         ring_populate(plain->shards[i].ring, stop);
     }
-}
-
-static void maintain(struct engine *engine, struct barrier *barrier)
-{
-    (void)engine; /* nothing is ever left to do */
-    (void)barrier;
 }
 
 static void plain_destroy(struct engine *engine)
@@ -174,12 +168,9 @@ static const struct engine_functions functions = {
     .prepare = plain_prepare,
     .read = read_nothing,
     .change = plain_change,
-    .clear = plain_clear,
     .stats_space = stats_space,
     .stats_table = stats_table,
     .memory = memory,
-    .populate = populate,
-    .maintain = maintain,
     .recycled = recycled,
     .destroy = plain_destroy,
 };

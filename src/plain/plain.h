@@ -71,8 +71,12 @@ void plain_visit(struct engine *engine, struct engine_op *op, bool touch, plain_
  * there all the while is visited once.
  */
 bool plain_walk(struct engine *engine, uint64_t *cursor, plain_key_fn *visit, void *context);
+/* Forgets everything. World stopped. */
+void plain_clear(struct engine *engine);
 /* Forgets everything at that clock_monotonic_s(); any thread inside the barrier. */
 void plain_clear_later(struct engine *engine, uint64_t at_s);
+/* Makes its memory resident; blocks; stops early once *stop is true. Any thread. */
+void plain_populate(struct engine *engine, const _Atomic bool *stop);
 /* Ends the process at a broken invariant. Nobody else there. */
 void plain_check(const struct engine *engine);
 

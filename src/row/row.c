@@ -97,6 +97,9 @@ void row_clear(struct row *row)
         row_dispose(row); /* what the old ones held is enough for one */
         CHECK(row_first_table(row, region) != NULL);
     }
+    if (row->kind->reopened != NULL) {
+        row->kind->reopened(row->engine);
+    }
     row_log_first(row);
     row_parts_charge(row);
     row_cold_try(row);
@@ -186,19 +189,4 @@ void row_each_serial(const struct row *row, engine_table_visit *visit, void *con
 {
     struct serial_visit to = {visit, context};
     row_each(row, visit_serial, &to);
-}
-
-void row_engine_maintain(struct engine *engine, struct barrier *barrier)
-{
-    row_maintain(engine->row, barrier);
-}
-
-void row_engine_populate(struct engine *engine, const _Atomic bool *stop)
-{
-    row_populate(engine->row, stop);
-}
-
-void row_engine_waited(struct engine *engine)
-{
-    row_waited(engine->row);
 }

@@ -523,11 +523,6 @@ bool row_asked(const struct row *row);
 /* Makes regions resident, those of tables first. Blocks; ends early once *stop is true. */
 void row_populate(struct row *row, const _Atomic bool *stop);
 
-/* For engine_functions of any engine with a row. */
-void row_engine_maintain(struct engine *engine, struct barrier *barrier);
-void row_engine_populate(struct engine *engine, const _Atomic bool *stop);
-void row_engine_waited(struct engine *engine);
-
 /*
  * Forgets everything and leaves one unsettled first table; its memory is cleared in this call. With
  * a log, its reserve() has said true; so for row_reconfigure().

@@ -166,7 +166,7 @@ static bool fill_batch(struct bench *bench)
     for (size_t i = 0; i < BATCH_MAX; i++) {
         functions->change(bench->engine, &bench->ops[i], change_sink_null());
         if (bench->ops[i].status == ENGINE_PENDING) {
-            functions->maintain(bench->engine, NULL);
+            row_maintain(bench->engine->row, NULL);
             return true;
         }
         if (bench->ops[i].status == ENGINE_ERROR) {

@@ -24,6 +24,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "counter/counter_private.h"
+#include "row/row_data.h"
 #include "row/table_kind.h"
 #include "tests/model/reference.h"
 #include "tests/support/counters.h"
@@ -346,7 +347,7 @@ static size_t run_some(struct model *m, size_t first, size_t count)
         }
         functions->change(m->engine, op, change_sink_null());
         while (op->status == ENGINE_PENDING) {
-            functions->maintain(m->engine, NULL);
+            row_maintain(m->engine->row, NULL);
             functions->prepare(m->engine, m->ops + first, count - first);
             functions->change(m->engine, op, change_sink_null());
         }
@@ -459,7 +460,7 @@ static void now_and_then(struct model *m)
     m->filling = m->done / SWING_EVERY % 3 != 2;
     m->large_one_in = large[m->done / SWING_EVERY / 3 % 3];
     if (test_random_once_in(&m->random, CLEAR_ONCE_IN)) {
-        m->engine->functions->clear(m->engine);
+        row_flush(m->engine->row);
         reference_clear(m->reference);
     }
 }

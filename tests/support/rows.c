@@ -1,4 +1,5 @@
 /* rows.c: rows of counter tables for tests. */
+#include "row/row.h"
 #include "tests/support/rows.h"
 #include "tests/support/table_figures.h"
 
@@ -60,7 +61,7 @@ void rows_put(struct engine *engine, struct counters_call *call, uint64_t id, ui
 {
     char text[ENGINE_VALUE_MAX + 1];
     counters_do(engine, call, ENGINE_SET, REC, id, rows_value(number, text));
-    engine->functions->maintain(engine, NULL);
+    row_maintain(engine->row, NULL);
 }
 
 void rows_put_done(struct engine *engine, uint64_t id, uint64_t number)

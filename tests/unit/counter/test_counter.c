@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "counter/schema.h"
+#include "row/row_data.h"
 #include "tests/support/counters.h"
 #include "tests/support/table_figures.h"
 
@@ -724,8 +725,8 @@ static void test_stats_and_size(void **unused)
     assert_int_equal(kinds[ENGINE_MEMORY_TABLES].held_bytes, config.row.table_bytes);
     assert_int_equal(kinds[ENGINE_MEMORY_AUX].items, 5);
     _Atomic bool stop = false;
-    engine->functions->populate(engine, &stop);
-    engine->functions->clear(engine);
+    row_populate(engine->row, &stop);
+    row_flush(engine->row);
     engine->functions->stats_space(engine, see, &space);
     assert_string_equal(space.records, "0");
     close_space(engine);

@@ -19,6 +19,7 @@
 
 #include "base/barrier.h"
 #include "base/check.h"
+#include "row/row_data.h"
 #include "tests/support/give_way.h"
 #include "tests/support/random.h"
 #include "tests/support/rows.h"
@@ -253,7 +254,7 @@ static void test_cleared(void **unused)
     struct engine *engine = open_rolled(&config);
     uint64_t id = rows_dense(0);
     set(engine, id, "1,2,3,4");
-    engine->functions->clear(engine);
+    row_flush(engine->row);
     counter_check(engine);
     rows_expect_absent(engine, id);
     set(engine, id, ",,5,");
@@ -394,7 +395,7 @@ static void run_stream(struct engine *engine, struct barrier *barrier, uint64_t 
         engine->functions->change(engine, op, change_sink_null());
         barrier_leave(member);
         if (op->status == ENGINE_PENDING || i % 16 == 0) {
-            engine->functions->maintain(engine, barrier);
+            row_maintain(engine->row, barrier);
         }
         i -= op->status == ENGINE_PENDING;
     }
@@ -405,7 +406,7 @@ static void *run_keeper(void *argument)
 {
     struct client *keeper = argument;
     while (!atomic_load(keeper->stop)) {
-        keeper->engine->functions->maintain(keeper->engine, keeper->barrier);
+        row_maintain(keeper->engine->row, keeper->barrier);
         give_way();
     }
     return NULL;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/collect.h"
+#include "row/row.h"
 
 #define MOST    150u /* ids of a batch */
 #define IDS_MAX 65536u
@@ -168,7 +169,7 @@ static void fill_twice(struct dumped_space *f)
             space_set(f, FIRST + 2 * i + late, late && i % 20 == 0 ? LARGE ",2" : "1,2");
         }
     }
-    f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
+    row_maintain(f->dumps.engine->row, NULL);
 }
 
 static void layers_are_listed_with_their_tables(void **state)

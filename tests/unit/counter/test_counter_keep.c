@@ -78,7 +78,7 @@ static enum engine_status run(struct kept *k, enum engine_verb verb, int slot, u
     struct counters_call call;
     counters_call_init(&call, verb, slot, id, text);
     counters_run(k->engine, &call, &k->sink.sink);
-    k->engine->functions->maintain(k->engine, NULL);
+    row_maintain(k->engine->row, NULL);
     return call.op.status;
 }
 
@@ -563,7 +563,7 @@ static void test_places_told(void **unused)
         assert_int_equal(counters_run(engine, &call, &sink.sink), ENGINE_DONE);
         /* The sample of the first table lies apart. */
         assert_true(id > 1000 || sink.last.place == CHANGE_APART);
-        engine->functions->maintain(engine, NULL);
+        row_maintain(engine->row, NULL);
     }
     assert_int_equal(sink.last.place, CHANGE_INSIDE);
     counters_call_init(&call, ENGINE_INCR, 0, 1000, "1");

@@ -18,6 +18,7 @@
 
 #include "base/memory.h"
 #include "counter/counter_private.h"
+#include "row/row.h"
 #include "row/row_cold.h"
 #include "row/row_parts.h"
 #include "tests/support/counters.h"
@@ -174,7 +175,7 @@ static void go_on(struct world *w)
 {
     size_t cold = dumps_cold(&w->dumps);
     w->maintaining = true;
-    w->dumps.engine->functions->maintain(w->dumps.engine, NULL);
+    row_maintain(w->dumps.engine->row, NULL);
     w->maintaining = false;
     w->back += cold > dumps_cold(&w->dumps) ? cold - dumps_cold(&w->dumps) : 0;
     if (row_images_wanted(w->dumps.engine->row)) {

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "phantom/phantom.h"
+#include "row/row_data.h"
 #include "tests/support/phantoms.h"
 #include "tests/support/random.h"
 #include "tests/support/table_figures.h"
@@ -134,7 +135,7 @@ static void test_expires(void **unused)
                                                               : ENGINE_ERROR;
             assert_int_equal(status, there);
             assert_true(phantoms_hold(engine, 1, "u") == stays);
-            engine->functions->clear(engine);
+            row_flush(engine->row);
         }
         phantoms_destroy(engine);
     }
@@ -215,7 +216,7 @@ static void test_capacity(void **unused)
     /* What is deleted may come back: it has its bits already. */
     assert_int_equal(phantoms_do(engine, ENGINE_DELETE, 0, "u0"), ENGINE_DONE);
     assert_int_equal(phantoms_do(engine, ENGINE_ADD, 0, "u0"), ENGINE_DONE);
-    engine->functions->clear(engine);
+    row_flush(engine->row);
     assert_false(phantoms_hold(engine, 0, "u0"));
     assert_int_equal(phantoms_do(engine, ENGINE_ADD, 0, "u0"), ENGINE_DONE);
     phantoms_destroy(engine);
@@ -420,7 +421,7 @@ static void test_stats(void **unused)
     assert_int_equal(strncmp(wrong.text, "0.00", 4), 0);
     assert_true(strcmp(wrong.text, "0.00050000") > 0);
     _Atomic bool stop = false;
-    engine->functions->populate(engine, &stop);
+    row_populate(engine->row, &stop);
     phantoms_destroy(engine);
 }
 

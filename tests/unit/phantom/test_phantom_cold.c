@@ -424,7 +424,7 @@ static void test_dropped(void **unused)
             assert_int_equal(cold_run(&space, ENGINE_SET, id, m), ENGINE_DONE);
         }
     }
-    space.engine->functions->maintain(space.engine, NULL);
+    row_maintain(space.engine->row, NULL);
     assert_int_equal(space.dumps.cold.overlay_bytes, 0);
     assert_false(cold_holds(&space, space.engine, 0, NEW));
     cold_round(&space);

@@ -282,7 +282,7 @@ static void test_flushes(void **state)
 {
     (void)state;
     assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
-    engine->functions->clear(engine);
+    plain_clear(engine);
     expect("k", NULL);
     assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
     plain_clear_later(engine, clock_monotonic_s() + 1000);

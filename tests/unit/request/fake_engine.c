@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/num.h"
+#include "row/row.h"
 
 #define ENTRIES     (1u << 15) /* a power of two */
 #define MARKS_MAX   64
@@ -31,6 +32,7 @@ struct kept {
 
 struct fake {
     struct engine engine;
+    struct row row; /* of no kind: what is asked of it the fake answers */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t held[MARKS_MAX];
@@ -322,10 +324,25 @@ static bool fake_slots(const struct engine *engine, const char *tail, size_t len
     return op->slot == 0 || op->slot == 1;
 }
 
-static void fake_clear(struct engine *engine)
+/*
+ * Returns the fake whose row it is; NULL: it is a real one. Programs that may have both are linked
+ * with --wrap for what is asked of rows.
+ */
+static struct fake *fake_of_row(struct row *row)
 {
-    struct fake *fake = fake_of(engine);
+    return row->kind == NULL ? (struct fake *)((char *)row - offsetof(struct fake, row)) : NULL;
+}
 
+void __real_row_flush(struct row *row);
+void __wrap_row_flush(struct row *row);
+void __wrap_row_flush(struct row *row)
+{
+    struct fake *fake = fake_of_row(row);
+
+    if (fake == NULL) {
+        __real_row_flush(row);
+        return;
+    }
     pthread_mutex_lock(&fake->lock);
     CHECK(!fake->maintaining); /* which may be between two stops of its own */
     memset(fake->entries, 0, ENTRIES * sizeof(*fake->entries));
@@ -361,12 +378,6 @@ static void fake_memory(const struct engine *engine, struct engine_memory kinds[
     (void)engine;
     kinds[ENGINE_MEMORY_TABLES] = (struct engine_memory){5, 14, 70, 1u << 20};
     kinds[ENGINE_MEMORY_AUX] = (struct engine_memory){2, 24, 48, 4096};
-}
-
-static void fake_populate(struct engine *engine, const _Atomic bool *stop)
-{
-    (void)engine;
-    (void)stop;
 }
 
 /* Under the lock: moves the tickets of id to `out`. */
@@ -415,9 +426,8 @@ static void wake_all(struct ticket *tickets, size_t count)
     free(tickets);
 }
 
-static void fake_maintain(struct engine *engine, struct barrier *barrier)
+static void fake_maintain(struct fake *fake, struct barrier *barrier)
 {
-    struct fake *fake = fake_of(engine);
     struct ticket *tickets = memory_zalloc(TICKETS_MAX * sizeof(*tickets));
 
     if (barrier != NULL) { /* a switch, as a row makes one */
@@ -441,10 +451,29 @@ static void fake_maintain(struct engine *engine, struct barrier *barrier)
     wake_all(tickets, taken);
 }
 
-static void fake_waited(struct engine *engine)
+void __real_row_maintain(struct row *row, struct barrier *barrier);
+void __wrap_row_maintain(struct row *row, struct barrier *barrier);
+void __wrap_row_maintain(struct row *row, struct barrier *barrier)
 {
-    struct fake *fake = fake_of(engine);
+    struct fake *fake = fake_of_row(row);
 
+    if (fake == NULL) {
+        __real_row_maintain(row, barrier);
+    } else {
+        fake_maintain(fake, barrier);
+    }
+}
+
+void __real_row_waited(struct row *row);
+void __wrap_row_waited(struct row *row);
+void __wrap_row_waited(struct row *row)
+{
+    struct fake *fake = fake_of_row(row);
+
+    if (fake == NULL) {
+        __real_row_waited(row);
+        return;
+    }
     pthread_mutex_lock(&fake->lock);
     fake->waited++;
     pthread_mutex_unlock(&fake->lock);
@@ -478,13 +507,9 @@ static const struct engine_functions functions = {
     .prepare = fake_prepare,
     .read = fake_read,
     .change = fake_change,
-    .clear = fake_clear,
     .stats_space = fake_stats_space,
     .stats_table = fake_stats_table,
     .memory = fake_memory,
-    .populate = fake_populate,
-    .maintain = fake_maintain,
-    .waited = fake_waited,
     .recycled = fake_recycled,
     .destroy = fake_destroy,
 };
@@ -495,6 +520,7 @@ struct engine *fake_engine_create(bool role_cache)
 
     fake->engine.functions = &functions;
     fake->engine.role_cache = role_cache;
+    fake->engine.row = &fake->row;
     fake->entries = memory_zalloc(ENTRIES * sizeof(*fake->entries));
     pthread_mutex_init(&fake->lock, NULL);
     pthread_cond_init(&fake->changed, NULL);
