@@ -223,12 +223,6 @@ bool counter_reconfigure(struct engine *engine, const struct counter_config *con
     return reconfigure(counter, &numbered, numbers, error);
 }
 
-static uint64_t counter_recycled(const struct engine *engine)
-{
-    const struct counter *counter = (const struct counter *)engine;
-    return counter->row.recycled_ids + counter_below_figures(counter).evicted;
-}
-
 static void counter_destroy(struct engine *engine)
 {
     struct counter *counter = (struct counter *)engine;
@@ -252,8 +246,7 @@ static const struct engine_functions counter_functions = {
     .stats_space = counter_stats_space,
     .stats_table = counter_stats_table,
     .survey = counter_survey,
-    .memory = counter_memory,
-    .recycled = counter_recycled,
+    .figures = counter_figures,
     .destroy = counter_destroy,
 };
 

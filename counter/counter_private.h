@@ -176,6 +176,6 @@ void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void
 uint64_t counter_stats_table(const struct engine *engine, uint64_t from, engine_stat_fn *emit,
                              void *context);
 bool counter_survey(const struct engine *engine, struct engine_survey *survey);
-void counter_memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
+void counter_figures(const struct engine *engine, struct engine_figures *figures);
 
 #endif

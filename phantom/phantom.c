@@ -99,11 +99,6 @@ size_t phantom_losses(const struct engine *engine, const struct phantom_config *
 
 /* ---- life ---- */
 
-static uint64_t phantom_recycled(const struct engine *engine)
-{
-    return ((const struct phantom *)engine)->row.recycled_ids;
-}
-
 static void phantom_destroy(struct engine *engine)
 {
     struct phantom *phantom = (struct phantom *)engine;
@@ -124,8 +119,7 @@ static const struct engine_functions phantom_functions = {
     .change = phantom_change,
     .stats_space = phantom_stats_space,
     .stats_table = phantom_stats_table,
-    .memory = phantom_memory,
-    .recycled = phantom_recycled,
+    .figures = phantom_figures,
     .destroy = phantom_destroy,
 };
 

@@ -132,7 +132,7 @@ static void keep_counted(struct server *server, const struct spaces *after)
         const struct space *space = server->spaces->at[i];
 
         if (spaces_find(after, space->name) == NULL) {
-            metric_add(&server->recycled_gone, space->engine->functions->recycled(space->engine));
+            metric_add(&server->recycled_gone, engine_recycled(space->engine));
         }
     }
 }
@@ -285,12 +285,12 @@ static void wake_waiting(const struct spaces *before, const struct spaces *after
 
 static uint64_t reload_held_bytes(const struct engine *engine)
 {
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {0};
+    struct engine_figures figures = {0};
     uint64_t bytes = 0;
 
-    engine->functions->memory(engine, kinds);
+    engine->functions->figures(engine, &figures);
     for (size_t i = 0; i < ENGINE_MEMORY_KINDS; i++) {
-        bytes += kinds[i].held_bytes;
+        bytes += figures.memory[i].held_bytes;
     }
     return bytes;
 }

@@ -187,6 +187,12 @@ struct engine_memory {
     uint64_t held_bytes; /* reserved */
 };
 
+/* What an engine says of itself in numbers. */
+struct engine_figures {
+    struct engine_memory memory[ENGINE_MEMORY_KINDS];
+    uint64_t recycled; /* records or members that went with their tables so far */
+};
+
 /* Told, by any thread, that row_maintain() has something to do; must return at once. */
 struct engine_keeper {
     void (*notify)(void *context); /* NULL: nobody is told */
@@ -307,9 +313,8 @@ struct engine_functions {
      * inside the barrier, which may be left between steps. NULL: it has no slots.
      */
     bool (*survey)(const struct engine *engine, struct engine_survey *survey);
-    void (*memory)(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
-    /* Returns the records or members that were recycled with their tables so far. */
-    uint64_t (*recycled)(const struct engine *engine);
+    /* Fills in its figures, which are all zero. */
+    void (*figures)(const struct engine *engine, struct engine_figures *figures);
     void (*destroy)(struct engine *engine);
 };
 
@@ -324,5 +329,12 @@ struct engine {
     const char *name;             /* of its space, for the log; NULL: it has none */
     struct row *row; /* its tables; NULL: it has none, and nothing survives a restart */
 };
+
+static inline uint64_t engine_recycled(const struct engine *engine)
+{
+    struct engine_figures figures = {0};
+    engine->functions->figures(engine, &figures);
+    return figures.recycled;
+}
 
 #endif

@@ -104,23 +104,16 @@ static uint64_t stats_table(const struct engine *engine, uint64_t from, engine_s
     return 0;
 }
 
-static void memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS])
+static void plain_figures(const struct engine *engine, struct engine_figures *figures)
 {
-    struct engine_memory *kind = &kinds[ENGINE_MEMORY_PLAIN];
+    struct engine_memory *kind = &figures->memory[ENGINE_MEMORY_PLAIN];
     struct ring_stats sum;
 
     sum_stats((const struct plain *)engine, &sum);
-    kind->items += sum.items;
-    kind->used_bytes += sum.live_bytes;
-    kind->held_bytes += sum.bytes;
-}
-
-static uint64_t recycled(const struct engine *engine)
-{
-    struct ring_stats sum;
-
-    sum_stats((const struct plain *)engine, &sum);
-    return sum.evicted;
+    kind->items = sum.items;
+    kind->used_bytes = sum.live_bytes;
+    kind->held_bytes = sum.bytes;
+    figures->recycled = sum.evicted;
 }
 
 /* ---- life ---- */
@@ -170,8 +163,7 @@ static const struct engine_functions functions = {
     .change = plain_change,
     .stats_space = stats_space,
     .stats_table = stats_table,
-    .memory = memory,
-    .recycled = recycled,
+    .figures = plain_figures,
     .destroy = plain_destroy,
 };
 

@@ -480,9 +480,9 @@ static void compare_all(struct model *m)
     for (unsigned i = 0; i < STRAYS; i++) {
         compare_id(m, m->strays[i]);
     }
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
-    m->engine->functions->memory(m->engine, kinds);
-    assert_true(kinds[ENGINE_MEMORY_TABLES].items + kinds[ENGINE_MEMORY_EXTEND].items ==
+    struct engine_figures figures = {0};
+    m->engine->functions->figures(m->engine, &figures);
+    assert_true(figures.memory[ENGINE_MEMORY_TABLES].items + figures.memory[ENGINE_MEMORY_EXTEND].items ==
                 reference_records(m->reference));
 }
 

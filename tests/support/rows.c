@@ -144,11 +144,11 @@ uint64_t rows_tables_made(const struct engine *engine)
 
 uint64_t rows_held_bytes(const struct engine *engine)
 {
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
+    struct engine_figures figures = {0};
     uint64_t bytes = 0;
-    engine->functions->memory(engine, kinds);
+    engine->functions->figures(engine, &figures);
     for (size_t i = 0; i < ENGINE_MEMORY_KINDS; i++) {
-        bytes += kinds[i].held_bytes;
+        bytes += figures.memory[i].held_bytes;
     }
     return bytes;
 }

@@ -534,9 +534,9 @@ static void test_ids_any(void **unused)
 
 static uint64_t items(const struct engine *engine, enum engine_memory_kind kind)
 {
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
-    engine->functions->memory(engine, kinds);
-    return kinds[kind].items;
+    struct engine_figures figures = {0};
+    engine->functions->figures(engine, &figures);
+    return figures.memory[kind].items;
 }
 
 /* Reads of many keys at once, the same id several times, hits between misses. */
@@ -719,11 +719,11 @@ static void test_stats_and_size(void **unused)
     assert_string_equal(space.records, "5");
     assert_string_equal(tables.records,
                         "5"); /* of its range, though it does not know its ids yet */
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
-    engine->functions->memory(engine, kinds);
-    assert_int_equal(kinds[ENGINE_MEMORY_EXTEND].items, 5); /* it has not settled yet */
-    assert_int_equal(kinds[ENGINE_MEMORY_TABLES].held_bytes, config.row.table_bytes);
-    assert_int_equal(kinds[ENGINE_MEMORY_AUX].items, 5);
+    struct engine_figures figures = {0};
+    engine->functions->figures(engine, &figures);
+    assert_int_equal(figures.memory[ENGINE_MEMORY_EXTEND].items, 5); /* it has not settled yet */
+    assert_int_equal(figures.memory[ENGINE_MEMORY_TABLES].held_bytes, config.row.table_bytes);
+    assert_int_equal(figures.memory[ENGINE_MEMORY_AUX].items, 5);
     _Atomic bool stop = false;
     row_populate(engine->row, &stop);
     row_flush(engine->row);

@@ -180,7 +180,7 @@ static void test_figures(void **unused)
     assert_true(with.bytes == without.bytes + BELOW_BYTES && with.records == without.records);
     assert_true(rows_held_bytes(engine) <= with.bytes);
     assert_true(rows_figure(engine, "below_bytes_max") == BELOW_BYTES);
-    uint64_t recycled = engine->functions->recycled(engine);
+    uint64_t recycled = engine_recycled(engine);
     double records = rows_figure(engine, "records");
     uint64_t puts = 0, there = 0;
     for (; rows_figure(engine, "below_evicted") < 100; puts++) {
@@ -193,10 +193,10 @@ static void test_figures(void **unused)
     assert_true(there == puts - 100 && rows_figure(engine, "below_records") == (double)there);
     assert_true(rows_figure(engine, "below_hits") == (double)there);
     assert_true(rows_figure(engine, "records") == records);
-    assert_true(engine->functions->recycled(engine) == recycled + 100);
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
-    engine->functions->memory(engine, kinds);
-    const struct engine_memory *cold = &kinds[ENGINE_MEMORY_COLD];
+    assert_true(engine_recycled(engine) == recycled + 100);
+    struct engine_figures figures = {0};
+    engine->functions->figures(engine, &figures);
+    const struct engine_memory *cold = &figures.memory[ENGINE_MEMORY_COLD];
     assert_true(cold->items == there && cold->held_bytes == BELOW_BYTES);
     assert_true(cold->used_bytes == (uint64_t)rows_figure(engine, "below_bytes"));
     assert_true(cold->item_bytes >= 40 && cold->item_bytes < 60);

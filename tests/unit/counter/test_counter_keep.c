@@ -491,13 +491,13 @@ static void test_replay_overfull(void **unused)
         assert_true(id % 20 == 0 || replay(other, &change));
     }
     uint64_t held = 0;
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
-    other->functions->memory(other, kinds);
-    held = kinds[ENGINE_MEMORY_EXTEND].held_bytes + kinds[ENGINE_MEMORY_AUX].held_bytes;
+    struct engine_figures figures = {0};
+    other->functions->figures(other, &figures);
+    held = figures.memory[ENGINE_MEMORY_EXTEND].held_bytes + figures.memory[ENGINE_MEMORY_AUX].held_bytes;
     assert_true(row_restore_end(other->row));
-    memset(kinds, 0, sizeof(kinds));
-    other->functions->memory(other, kinds);
-    assert_true(kinds[ENGINE_MEMORY_EXTEND].held_bytes + kinds[ENGINE_MEMORY_AUX].held_bytes <
+    memset(&figures, 0, sizeof(figures));
+    other->functions->figures(other, &figures);
+    assert_true(figures.memory[ENGINE_MEMORY_EXTEND].held_bytes + figures.memory[ENGINE_MEMORY_AUX].held_bytes <
                 held); /* what grew is given back */
     counter_check(other);
     for (uint64_t id = 0; id < ids; id++) {

@@ -203,11 +203,11 @@ static void test_bytes_an_id(void **unused)
             row_maintain(s.engine->row, NULL);
         }
         if (i >= from && i % 20000 == 0) {
-            struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
-            s.engine->functions->memory(s.engine, kinds);
-            double bytes = (double)(kinds[ENGINE_MEMORY_TABLES].held_bytes +
-                                    kinds[ENGINE_MEMORY_EXTEND].held_bytes +
-                                    kinds[ENGINE_MEMORY_AUX].held_bytes) /
+            struct engine_figures figures = {0};
+            s.engine->functions->figures(s.engine, &figures);
+            double bytes = (double)(figures.memory[ENGINE_MEMORY_TABLES].held_bytes +
+                                    figures.memory[ENGINE_MEMORY_EXTEND].held_bytes +
+                                    figures.memory[ENGINE_MEMORY_AUX].held_bytes) /
                            (double)(i + 1);
             most = bytes > most ? bytes : most;
             sum += bytes;

@@ -28,9 +28,9 @@
 
 static uint64_t items(const struct engine *engine, enum engine_memory_kind kind)
 {
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
-    engine->functions->memory(engine, kinds);
-    return kinds[kind].items;
+    struct engine_figures figures = {0};
+    engine->functions->figures(engine, &figures);
+    return figures.memory[kind].items;
 }
 
 /* The first ids are in the extend dict until their table knows where they lie. */
@@ -155,7 +155,7 @@ static uint64_t expect_all(struct engine *engine, const struct rows_ids *ids, ui
         there += found;
     }
     counter_check(engine);
-    assert_true(there + engine->functions->recycled(engine) == count);
+    assert_true(there + engine_recycled(engine) == count);
     assert_true((uint64_t)rows_figure(engine, "records") == there);
     return there;
 }
@@ -215,7 +215,7 @@ static void roll(const struct rows_ids *ids)
     uint64_t there = expect_all(engine, ids, all);
     rows_print_tables(engine, ids);
     assert_true(rows_figure(engine, "tables") <= 4);
-    assert_true(engine->functions->recycled(engine) > 0);
+    assert_true(engine_recycled(engine) > 0);
     assert_true(!ids->two_bytes || there >= 3 * ROWS_TABLE_WORTH * 9 / 10);
     assert_true(rows_held_bytes(engine) <= size.bytes);
     expect_below(engine, ids->id(0));

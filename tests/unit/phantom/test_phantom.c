@@ -399,7 +399,7 @@ static void test_stats(void **unused)
 {
     (void)unused;
     struct engine *engine = open_space(true);
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
+    struct engine_figures figures = {0};
     enum engine_error error;
     unsigned space = 0, tables = 0;
     phantoms_do(engine, ENGINE_SET, 1, "a");
@@ -413,9 +413,9 @@ static void test_stats(void **unused)
     assert_int_equal(phantoms_table_number(engine, 0, "members"), 2);
     assert_int_equal(phantoms_table_number(engine, 0, "apart"), 2);
     assert_int_equal(phantoms_tables(engine), 1);
-    engine->functions->memory(engine, kinds);
-    assert_int_equal(kinds[ENGINE_MEMORY_FILTERS].items, 2);
-    assert_true(kinds[ENGINE_MEMORY_FILTERS].held_bytes > ROW_REGION_BYTES_MIN);
+    engine->functions->figures(engine, &figures);
+    assert_int_equal(figures.memory[ENGINE_MEMORY_FILTERS].items, 2);
+    assert_true(figures.memory[ENGINE_MEMORY_FILTERS].held_bytes > ROW_REGION_BYTES_MIN);
     (void)fill(engine, &error);
     struct phantoms_figure wrong = phantoms_table_figure(engine, 0, "false_positives");
     assert_int_equal(strncmp(wrong.text, "0.00", 4), 0);

@@ -386,7 +386,7 @@ static void test_figures(void **unused)
     (void)unused;
     static struct cold_space space;
     struct phantom_config config = cold_config();
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
+    struct engine_figures figures = {0};
     cold_begin(&space, &config, CACHE, OVERLAY_MAX);
     (void)cold_roll(&space, 1);
     double before = phantom_table_rate(cold_oldest(space.engine));
@@ -402,9 +402,9 @@ static void test_figures(void **unused)
     assert_int_equal(cold_run(&space, ENGINE_SET, 1, foreign(&space, 1, false)), ENGINE_DONE);
     assert_int_equal(phantoms_table_number(space.engine, 0, "overlay_lines"), 1);
     assert_string_equal(phantoms_space_figure(space.engine, "overlay_bytes").text, "86");
-    space.engine->functions->memory(space.engine, kinds);
-    assert_int_equal(kinds[ENGINE_MEMORY_COLD].items, 1);
-    assert_true(kinds[ENGINE_MEMORY_FILTERS].items < phantoms_members(space.engine));
+    space.engine->functions->figures(space.engine, &figures);
+    assert_int_equal(figures.memory[ENGINE_MEMORY_COLD].items, 1);
+    assert_true(figures.memory[ENGINE_MEMORY_FILTERS].items < phantoms_members(space.engine));
     cold_end(&space);
 }
 

@@ -131,7 +131,7 @@ static void test_roll_and_recycle(void **unused)
         assert_true(present > end / 4 && present < end);
         assert_true(phantoms_tables(space.engine) == TABLES - 1);
         /* Adds of what was wrongly said to be there already are not counted. */
-        uint64_t recycled = space.engine->functions->recycled(space.engine);
+        uint64_t recycled = engine_recycled(space.engine);
         assert_true(recycled <= present * MEMBERS);
         assert_true((double)recycled > RECYCLED_WITHIN * (double)(present * MEMBERS));
         double wrong = measure_wrong(&space, present, end, test_scaled(FOREIGN));

@@ -318,7 +318,7 @@ static void test_flushes_when_due(void **state)
 /* An item costs at most 64 bytes beside its key and value. */
 static void test_cost(void **state)
 {
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
+    struct engine_figures figures = {0};
     char key[16], value[16];
     uint64_t count = 0, bytes = 0;
 
@@ -328,9 +328,9 @@ static void test_cost(void **state)
         snprintf(value, sizeof(value), "%llu", (unsigned long long)count++);
         assert_int_equal(change(ENGINE_SET, key, value), ENGINE_DONE);
         bytes += strlen(key) + strlen(value);
-    } while (engine->functions->recycled(engine) == 0);
-    engine->functions->memory(engine, kinds);
-    assert_true(kinds[ENGINE_MEMORY_PLAIN].held_bytes <= PLAIN_RUN_MEMORY_BYTES);
+    } while (engine_recycled(engine) == 0);
+    engine->functions->figures(engine, &figures);
+    assert_true(figures.memory[ENGINE_MEMORY_PLAIN].held_bytes <= PLAIN_RUN_MEMORY_BYTES);
     assert_true((PLAIN_RUN_MEMORY_BYTES - bytes) / count <= 64);
 }
 

@@ -373,11 +373,15 @@ static uint64_t fake_stats_table(const struct engine *engine, uint64_t from, eng
     return table + 1 < tables ? (table + 1) * FAKE_TABLE_IDS : 0;
 }
 
-static void fake_memory(const struct engine *engine, struct engine_memory kinds[])
+static void fake_figures(const struct engine *engine, struct engine_figures *figures)
 {
-    (void)engine;
-    kinds[ENGINE_MEMORY_TABLES] = (struct engine_memory){5, 14, 70, 1u << 20};
-    kinds[ENGINE_MEMORY_AUX] = (struct engine_memory){2, 24, 48, 4096};
+    struct fake *fake = fake_of((struct engine *)(uintptr_t)engine);
+
+    figures->memory[ENGINE_MEMORY_TABLES] = (struct engine_memory){5, 14, 70, 1u << 20};
+    figures->memory[ENGINE_MEMORY_AUX] = (struct engine_memory){2, 24, 48, 4096};
+    pthread_mutex_lock(&fake->lock);
+    figures->recycled = fake->recycled;
+    pthread_mutex_unlock(&fake->lock);
 }
 
 /* Under the lock: moves the tickets of id to `out`. */
@@ -479,17 +483,6 @@ void __wrap_row_waited(struct row *row)
     pthread_mutex_unlock(&fake->lock);
 }
 
-static uint64_t fake_recycled(const struct engine *engine)
-{
-    struct fake *fake = fake_of((struct engine *)(uintptr_t)engine);
-
-    pthread_mutex_lock(&fake->lock);
-    uint64_t recycled = fake->recycled;
-
-    pthread_mutex_unlock(&fake->lock);
-    return recycled;
-}
-
 static void fake_destroy(struct engine *engine)
 {
     struct fake *fake = fake_of(engine);
@@ -509,8 +502,7 @@ static const struct engine_functions functions = {
     .change = fake_change,
     .stats_space = fake_stats_space,
     .stats_table = fake_stats_table,
-    .memory = fake_memory,
-    .recycled = fake_recycled,
+    .figures = fake_figures,
     .destroy = fake_destroy,
 };
 
