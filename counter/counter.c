@@ -110,7 +110,10 @@ void counter_take_slots(struct counter *counter, const struct counter_config *co
     bool same = same_slots(&counter->config, config);
     memmove(counter->config.slots, config->slots, sizeof(config->slots));
     counter->config.slot_count = config->slot_count;
-    counter_names_init(&counter->names, config);
+    memset(&counter->names, 0, sizeof(counter->names));
+    for (size_t i = 0; i < config->slot_count; i++) {
+        engine_slots_add(&counter->names, config->slots[i].name);
+    }
     if (!same) {
         counter_forget_below(counter);
     }
@@ -238,7 +241,6 @@ static void counter_destroy(struct engine *engine)
 
 static const struct engine_functions counter_functions = {
     .kind = "counter",
-    .slots = counter_slots_of,
     .prepare = counter_prepare,
     .read = counter_read,
     .collect = counter_collect,
@@ -261,6 +263,7 @@ struct engine *counter_create(const struct counter_config *config, char error[CO
     struct counter_config numbered = *config;
     CHECK(number_slots(counter, &numbered, &counter->slot_numbers));
     counter->engine.functions = &counter_functions;
+    counter->engine.slots = &counter->names;
     counter->engine.space = config->space;
     take_role(counter, config);
     counter_take_slots(counter, &numbered);

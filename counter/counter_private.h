@@ -8,6 +8,7 @@
 #include "counter/below.h"
 #include "counter/counter.h"
 #include "counter/table.h"
+#include "engine/slots.h"
 #include "row/row_cold.h"
 #include "row/row_data.h"
 
@@ -16,7 +17,7 @@
 struct counter {
     struct engine engine; /* first: an engine is a counter */
     uint32_t magic;
-    struct counter_names names; /* of the config's slots */
+    struct engine_slots names; /* of the config's slots */
     struct counter_config config;
     unsigned slot_numbers; /* given so far */
     struct counter_slots {
@@ -52,8 +53,6 @@ static inline struct counter_reader counter_reader_of(const struct counter *coun
 }
 
 /* counter_ops.c */
-bool counter_slots_of(const struct engine *engine, const char *tail, size_t length,
-                      struct engine_op *op);
 void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t n);
 void counter_read(struct engine *engine, struct engine_op *const *ops, size_t n);
 /* The token of what the op's key is with these values; 0: nothing is there. */

@@ -113,7 +113,6 @@ static void phantom_destroy(struct engine *engine)
 
 static const struct engine_functions phantom_functions = {
     .kind = "phantom",
-    .slots = phantom_slots_of,
     .prepare = phantom_prepare,
     .read = phantom_read,
     .change = phantom_change,

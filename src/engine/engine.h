@@ -206,6 +206,7 @@ struct engine_growth {
 
 struct barrier;
 struct cold;
+struct engine_slots;
 struct row;
 struct engine; /* the first member of every engine's own struct */
 
@@ -280,13 +281,6 @@ struct engine_survey {
 
 struct engine_functions {
     const char *kind; /* "counter", "phantom", "plain" */
-    /*
-     * Finds the slots that a key's tail names: the bytes after the id, without the member. "" and
-     * "." are the whole record, ".like" a slot, ".like+read" several. Fills the operation's slot,
-     * and for several some and order. False: a slot is not there (a bad key), or named twice.
-     */
-    bool (*slots)(const struct engine *engine, const char *tail, size_t length,
-                  struct engine_op *op);
     /* Hashes n ops and asks for their memory. Changes nothing. ops may repeat ids. */
     void (*prepare)(struct engine *engine, struct engine_op *const *ops, size_t n);
     /* READ and TOUCH of n prepared ops: fills status and results of each. */
@@ -320,6 +314,7 @@ struct engine_functions {
 
 struct engine {
     const struct engine_functions *functions;
+    const struct engine_slots *slots; /* engine/slots.h; NULL: its keys name none */
     uint32_t space;               /* number of the space, for changes */
     uint32_t flags;               /* value-flags: the flags values are read back with */
     bool role_cache;              /* role: cache, else store */

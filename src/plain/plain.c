@@ -118,16 +118,6 @@ static void plain_figures(const struct engine *engine, struct engine_figures *fi
 
 /* ---- life ---- */
 
-static bool slots(const struct engine *engine, const char *tail, size_t length,
-                  struct engine_op *op)
-{
-    (void)engine; /* its keys have none */
-    (void)tail;
-    (void)length;
-    (void)op;
-    return false;
-}
-
 static void read_nothing(struct engine *engine, struct engine_op *const *ops, size_t n)
 {
     (void)engine; /* plain_visit() reads */
@@ -157,7 +147,6 @@ static void plain_destroy(struct engine *engine)
 
 static const struct engine_functions functions = {
     .kind = "plain",
-    .slots = slots,
     .prepare = plain_prepare,
     .read = read_nothing,
     .change = plain_change,

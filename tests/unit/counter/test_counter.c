@@ -362,46 +362,6 @@ static void test_misses(void **unused)
     close_space(engine);
 }
 
-static void test_slot_names(void **unused)
-{
-    (void)unused;
-    struct engine *engine = open_space("a:20 ab:20 abc:20", false);
-    struct engine_op op = {.slot = 7};
-    assert_true(engine->functions->slots(engine, "", 0, &op) && op.slot == REC);
-    assert_true(engine->functions->slots(engine, ".", 1, &op) && op.slot == REC);
-    assert_true(engine->functions->slots(engine, ".a", 2, &op) && op.slot == 0);
-    assert_true(engine->functions->slots(engine, ".ab", 3, &op) && op.slot == 1);
-    assert_true(engine->functions->slots(engine, ".abcd", 4, &op) && op.slot == 2); /* by length */
-    assert_false(engine->functions->slots(engine, ".abcd", 5, &op));
-    assert_false(engine->functions->slots(engine, ".b", 2, &op));
-    assert_false(engine->functions->slots(engine, "a", 1, &op));
-    assert_false(engine->functions->slots(engine, ".A", 2, &op));
-    char longest[ENGINE_SPACE_NAME_MAX + 3];
-    memset(longest, 'a', sizeof(longest));
-    longest[0] = '.';
-    assert_false(engine->functions->slots(engine, longest, sizeof(longest), &op));
-    assert_false(engine->functions->slots(engine, longest, sizeof(longest) - 2, &op));
-    close_space(engine);
-}
-
-/* Several slots by one key. */
-static void test_some_names(void **unused)
-{
-    (void)unused;
-    struct engine *engine = open_space("a:20 ab:20 abc:20", false);
-    struct engine_op op;
-    static const char *const bad[] = {".a+",  ".+a",  ".+",       ".a++ab",
-                                      ".a+a", ".a+b", ".a+abc+a", "a+ab"};
-    assert_true(engine->functions->slots(engine, ".abc+a", 6, &op));
-    assert_true(op.slot == ENGINE_SLOT_SOME && op.some == 5 && op.order == 2);
-    assert_true(engine->functions->slots(engine, ".ab+abc+a", 9, &op));
-    assert_true(op.slot == ENGINE_SLOT_SOME && op.some == 7 && op.order == 0x021);
-    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        assert_false(engine->functions->slots(engine, bad[i], strlen(bad[i]), &op));
-    }
-    close_space(engine);
-}
-
 /* Runs an operation on slots 3 and 0, in this order, of id 1. */
 static enum engine_status some(struct engine *engine, struct counters_call *call,
                                struct counters_sink *sink, enum engine_verb verb, const char *text)
@@ -763,8 +723,6 @@ int main(void)
         cmocka_unit_test(test_incr_creates),
         cmocka_unit_test(test_cas),
         cmocka_unit_test(test_misses),
-        cmocka_unit_test(test_slot_names),
-        cmocka_unit_test(test_some_names),
         cmocka_unit_test(test_some),
         cmocka_unit_test(test_some_of_cache),
         cmocka_unit_test(test_named_fields),

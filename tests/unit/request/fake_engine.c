@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/num.h"
+#include "engine/slots.h"
 #include "row/row.h"
 
 #define ENTRIES     (1u << 15) /* a power of two */
@@ -32,6 +33,7 @@ struct kept {
 
 struct fake {
     struct engine engine;
+    struct engine_slots slots;
     struct row row; /* of no kind: what is asked of it the fake answers */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -312,18 +314,6 @@ static void fake_change(struct engine *engine, struct engine_op *op, struct chan
     pthread_mutex_unlock(&fake->lock);
 }
 
-static bool fake_slots(const struct engine *engine, const char *tail, size_t length,
-                       struct engine_op *op)
-{
-    (void)engine;
-    if (length == 0 || (length == 1 && tail[0] == '.')) {
-        op->slot = ENGINE_SLOT_RECORD;
-        return true;
-    }
-    op->slot = length == 2 && tail[0] == '.' ? tail[1] - 'a' : -2;
-    return op->slot == 0 || op->slot == 1;
-}
-
 /*
  * Returns the fake whose row it is; NULL: it is a real one. Programs that may have both are linked
  * with --wrap for what is asked of rows.
@@ -496,7 +486,6 @@ static void fake_destroy(struct engine *engine)
 
 static const struct engine_functions functions = {
     .kind = "fake",
-    .slots = fake_slots,
     .prepare = fake_prepare,
     .read = fake_read,
     .change = fake_change,
@@ -513,6 +502,9 @@ struct engine *fake_engine_create(bool role_cache)
     fake->engine.functions = &functions;
     fake->engine.role_cache = role_cache;
     fake->engine.row = &fake->row;
+    fake->engine.slots = &fake->slots;
+    engine_slots_add(&fake->slots, "a");
+    engine_slots_add(&fake->slots, "b");
     fake->entries = memory_zalloc(ENTRIES * sizeof(*fake->entries));
     pthread_mutex_init(&fake->lock, NULL);
     pthread_cond_init(&fake->changed, NULL);
