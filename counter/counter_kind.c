@@ -52,20 +52,10 @@ static void counter_kind_reopened(struct engine *engine)
 
 /* ---- parts ---- */
 
-static uint64_t counter_kind_part_key(const struct row_table *table, uint64_t id)
-{
-    return counter_table_key(counter_kind_table(table), id);
-}
-
 static uint64_t counter_kind_part_fill(const struct row_table *table, uint64_t base, uint64_t last,
                                        uint64_t bytes)
 {
     return counter_table_part_fill(counter_kind_table(table), base, last, bytes);
-}
-
-static uint64_t counter_kind_part_pools(const struct row_table *table)
-{
-    return counter_table_pool_bytes(counter_kind_table(table));
 }
 
 static bool counter_kind_part_move(struct row_table *from, struct row_table *to)
@@ -230,9 +220,7 @@ const struct table_kind counter_kind = {
     .destroy = counter_kind_destroy,
     .settle = counter_kind_settle,
     .reopened = counter_kind_reopened,
-    .part_key = counter_kind_part_key,
     .part_fill = counter_kind_part_fill,
-    .part_pools = counter_kind_part_pools,
     .part_move = counter_kind_part_move,
     .recall_begin = counter_kind_recall_begin,
     .recall_read = counter_kind_recall_read,

@@ -37,7 +37,6 @@ static void set_layout(struct counter_table *t)
 /* What a group's number leaves of an id. */
 static void set_split(struct counter_table *t)
 {
-    t->row.key_last = UINT64_MAX >> (64 - t->shape.window_bits);
     t->rem_bits = t->shape.window_bits - t->shape.group_bits;
 }
 
@@ -59,7 +58,11 @@ static bool reserve(struct counter_table *t)
         t->shadow = memory_region_create(t->shape.groups * t->shape.places * sizeof(*t->shadow));
     }
 #endif
-    return t->extend && t->aux && reserve_stripes(t);
+    if (!t->extend || !t->aux) {
+        return false;
+    }
+    table_dicts_note(t);
+    return reserve_stripes(t);
 }
 
 /* The numbers no other table has. */
@@ -67,6 +70,7 @@ static void set_keys(struct counter_table *t, uint64_t secret, const uint64_t ke
 {
     t->secret = secret;
     permute_init(&t->permute, t->shape.window_bits, keys);
+    t->row.keys = &t->permute;
 }
 
 /* A part takes records of another one as they are. */

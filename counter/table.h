@@ -318,11 +318,9 @@ enum counter_replayed counter_table_replay(struct counter_table *table,
 
 /* ---- parts (table_part.c, row/row_parts.h): as part_* of struct table_kind ---- */
 
-uint64_t counter_table_key(const struct counter_table *table, uint64_t id);
 uint64_t counter_table_part_fill(const struct counter_table *table, uint64_t base, uint64_t last,
                                  uint64_t bytes);
 bool counter_table_part_move(struct counter_table *from, struct counter_table *to);
-uint64_t counter_table_pool_bytes(const struct counter_table *table);
 /* b, of a part with these keys: 2^b of them from a multiple of that on. last may be ROW_ID_MAX. */
 unsigned counter_part_bits(uint64_t base, uint64_t last, unsigned window_bits);
 

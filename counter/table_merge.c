@@ -550,6 +550,7 @@ void *counter_recall_end(struct counter_table *t, struct counter_merge *recall)
     t->memory = memory;
     t->extend = read->extend;
     t->aux = read->aux;
+    table_dicts_note(t);
     t->extend_times = read->extend_times;
     t->aux_times = read->aux_times;
     t->shadow = read->shadow;

@@ -32,7 +32,7 @@ bool row_init(struct row *row, const struct row_config *config, const struct tab
               struct engine *engine)
 {
     memset(row, 0, sizeof(*row));
-    row->parted = config->any_ids && kind->part_key != NULL;
+    row->parted = config->any_ids && kind->part_move != NULL;
     take_config(row, config);
     row->kind = kind;
     row->engine = engine;

@@ -86,6 +86,7 @@
 #include "engine/emit.h"
 #include "engine/engine.h"
 #include "row/id_span.h"
+#include "row/permute.h"
 #include "row/row_config.h"
 #include "row/row_dropped.h"
 
@@ -185,7 +186,8 @@ struct row_table {
     uint64_t range;         /* ids a full table spans, as earlier ones showed; 0: not known */
     uint64_t reach_min;     /* while range is 0: ids up to this far above `trusted` are not ahead */
     uint64_t capacity;      /* records or members */
-    uint64_t key_last;      /* of a part: the largest key; one more is a power of two */
+    const struct permute *keys; /* of a part: alike in all parts of a row (row/row_parts.h) */
+    uint64_t pool_bytes;        /* of a part in memory: of its pools; by the kind */
     uint64_t grows_to;      /* what it takes when it is dumped, as merges write larger files;
                                0: its capacity */
     uint64_t fill;          /* at which the next table opens */
@@ -395,6 +397,10 @@ static inline struct row_table *row_find_from(const struct row *row, uint64_t id
 }
 
 /* As row_find(), of an id of a parted row. */
+static inline uint64_t row_part_key(const struct row_table *table, uint64_t id)
+{
+    return permute_forward(table->keys, id & table->keys->mask);
+}
 struct row_table *row_find_part(const struct row *row, uint64_t id);
 
 /* As row_find(), whatever the bases are. */

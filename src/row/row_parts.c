@@ -48,16 +48,16 @@ void row_part_region_give(struct row *row, struct row_region *region)
     free(region);
 }
 
-uint64_t row_part_bytes(const struct row *row, const struct row_table *part)
+uint64_t row_part_bytes(const struct row_table *part)
 {
-    return part->cold ? 0 : part->region->bytes + row->kind->part_pools(part);
+    return part->cold ? 0 : part->region->bytes + part->pool_bytes;
 }
 
 uint64_t row_parts_bytes(const struct row *row)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < row->count; i++) {
-        bytes += row_part_bytes(row, row->tables[i]);
+        bytes += row_part_bytes(row->tables[i]);
     }
     return bytes;
 }
@@ -165,7 +165,7 @@ static uint64_t parts_expected(const struct row_table *part, uint64_t part_last,
 static struct part_plan parts_plan_for(const struct row *row, const struct row_table *part)
 {
     struct part_plan plan = {.serial = part->serial, .base = part->base};
-    uint64_t top = part->key_last;
+    uint64_t top = part->keys->mask;
     uint64_t part_last = part->last < top ? part->last : top;
     uint64_t keys = top + 1;
     while (keys > 1 && plan.bytes == 0) {
@@ -249,9 +249,9 @@ static uint64_t parts_bytes_after(const struct row *row, const struct row_table 
 {
     uint64_t pools = plan->bytes / ROW_PART_POOLS;
     bool full = row_count_of(part) < part->fill;
-    pools = full ? row_larger(pools, 2 * row->kind->part_pools(part)) : pools;
+    pools = full ? row_larger(pools, 2 * part->pool_bytes) : pools;
     bool whole = plan->last == part->last;
-    return row_parts_bytes(row) + plan->bytes + pools - (whole ? row_part_bytes(row, part) : 0);
+    return row_parts_bytes(row) + plan->bytes + pools - (whole ? row_part_bytes(part) : 0);
 }
 
 /* Where memory does not suffice others leave it, and the part waits for that; or it is refused. */

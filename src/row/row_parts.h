@@ -5,7 +5,7 @@
  *     | part, 3.6 MiB | part, 2.1 MiB | part, 2.4 MiB    | part, 3.1 MiB       |
  *
  * Such a row has no frontier and no late ids. Its tables are *parts*: each holds the ids whose
- * *key* lies in its range, and the key is the id permuted (table_kind.part_key), so all parts fill
+ * *key* lies in its range, and the key is the id permuted (row_part_key), so all parts fill
  * alike. base, last and the row's bases are keys here, not ids. A new row has one part, of
  * `table_bytes` or ROW_PART_BYTES_MAX.
  *
@@ -59,7 +59,7 @@ void row_part_region_give(struct row *row, struct row_region *region);
 void row_region_leave(struct row *row, struct row_region *region);
 
 /* Returns the bytes of a part and its pools, and of all; of those that are dumped: 0. */
-uint64_t row_part_bytes(const struct row *row, const struct row_table *part);
+uint64_t row_part_bytes(const struct row_table *part);
 uint64_t row_parts_bytes(const struct row *row);
 
 /*

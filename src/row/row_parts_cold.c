@@ -17,7 +17,7 @@ static uint64_t parts_leaving_bytes(const struct row *row)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < row->count; i++) {
-        bytes += row->tables[i]->leaving ? row_part_bytes(row, row->tables[i]) : 0;
+        bytes += row->tables[i]->leaving ? row_part_bytes(row->tables[i]) : 0;
     }
     return bytes;
 }
@@ -57,7 +57,7 @@ bool row_parts_leave(struct row *row, const struct row_table *needed, uint64_t b
         may = part != NULL && (part->whole || row_log_room(row));
         if (may) {
             row_cold_leave(row, part);
-            coming += row_part_bytes(row, part);
+            coming += row_part_bytes(part);
         }
     }
     row_cold_see(row);

@@ -45,7 +45,7 @@ struct table_kind {
     /* ---- a table ---- */
 
     /*
-     * Fills capacity, window_last, key_last (of a part), is_apart and apart_first (UINT64_MAX) of a
+     * Fills capacity, window_last, keys and pool_bytes (of a part), is_apart and apart_first (UINT64_MAX) of a
      * new zeroed struct. NULL: memory is refused.
      */
     struct row_table *(*create)(struct engine *engine, const struct row_want *want);
@@ -63,13 +63,9 @@ struct table_kind {
 
     /* ---- parts of a row of any ids (row/row_parts.h); NULL: its one table never grows ---- */
 
-    /* Returns the key of an id: alike in all parts of a row. Any thread inside. */
-    uint64_t (*part_key)(const struct row_table *table, uint64_t id);
     /* Returns the records at which a part of these keys and bytes is to grow. */
     uint64_t (*part_fill)(const struct row_table *table, uint64_t base, uint64_t last,
                           uint64_t bytes);
-    /* Returns the bytes of its pools. */
-    uint64_t (*part_pools)(const struct row_table *table);
     /*
      * Moves all records of to's keys into `to`, a new part, and counts them there. Of `from` they
      * are no more; where it has other keys, too, it is sound afterwards. False: memory is refused,
