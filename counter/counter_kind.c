@@ -115,16 +115,6 @@ static size_t counter_kind_describe(const struct row_table *table, unsigned char
     return counter_table_describe(counter_kind_table(table), bytes, doubles);
 }
 
-static unsigned counter_kind_sections(const struct row_table *table, enum row_image_kind image,
-                                      uint32_t value_bytes[ROW_IMAGE_SECTIONS_MAX])
-{
-    (void)image;
-    value_bytes[COUNTER_TABLE_EXTEND] =
-        counter_table_shape(counter_kind_table(table))->payload_bytes;
-    value_bytes[COUNTER_TABLE_AUX] = sizeof(uint64_t);
-    return COUNTER_TABLE_SECTIONS;
-}
-
 static uint64_t counter_kind_copy_pages(const struct row_table *table, uint64_t first,
                                         uint64_t most, void *to)
 {
@@ -215,6 +205,7 @@ static struct table_file *counter_kind_merge_end(struct row_table *table, struct
 
 const struct table_kind counter_kind = {
     .name = "counter",
+    .overlay_sections = COUNTER_TABLE_SECTIONS,
     .sifted = 1u << COUNTER_TABLE_AUX,
     .create = counter_kind_create,
     .destroy = counter_kind_destroy,
@@ -235,7 +226,6 @@ const struct table_kind counter_kind = {
     .described_bytes = counter_table_described_bytes,
     .replay = counter_replay,
     .replay_reads = counter_replay_reads,
-    .image_sections = counter_kind_sections,
     .copy_pages = counter_kind_copy_pages,
     .section = counter_kind_section,
     .owns = counter_kind_owns,

@@ -210,6 +210,9 @@ struct counter_table *counter_table_create(const struct counter_config *config,
     id_span_clear(&t->row.ids);
     atomic_init(&t->row.apart_first, UINT64_MAX);
     t->row.is_apart = want->apart;
+    t->row.sections = COUNTER_TABLE_SECTIONS;
+    t->row.section_bytes[COUNTER_TABLE_EXTEND] = t->shape.payload_bytes;
+    t->row.section_bytes[COUNTER_TABLE_AUX] = sizeof(uint64_t);
     t->row.window_last = window_last(t);
     if (!(t->memory || want->apart ? reserve(t) : reserve_stripes(t))) {
         counter_table_destroy(t);

@@ -77,18 +77,6 @@ static uint64_t phantom_kind_forget(struct row_table *apart, uint64_t first, uin
 
 /* ---- images ---- */
 
-/* All, even if there is no such dict yet: deletes may be turned on meanwhile. */
-static unsigned phantom_kind_sections(const struct row_table *table, enum row_image_kind image,
-                                      uint32_t value_bytes[ROW_IMAGE_SECTIONS_MAX])
-{
-    value_bytes[PHANTOM_SECTION_EXCEPTIONS] = sizeof(uint64_t);
-    value_bytes[PHANTOM_SECTION_APART] = PHANTOM_APART_VALUE_BYTES;
-    value_bytes[PHANTOM_SECTION_LINES] = PHANTOM_LINE_BYTES;
-    return image == ROW_IMAGE_OVERLAY                          ? PHANTOM_OVERLAY_SECTIONS
-           : phantom_table_is_layer(phantom_kind_table(table)) ? 0
-                                                               : PHANTOM_SECTIONS;
-}
-
 static uint64_t phantom_kind_copy_pages(const struct row_table *table, uint64_t first,
                                         uint64_t most, void *to)
 {
@@ -246,6 +234,7 @@ static struct table_file *phantom_kind_merge_end(struct row_table *table, struct
 
 const struct table_kind phantom_kind = {
     .name = "phantom",
+    .overlay_sections = PHANTOM_OVERLAY_SECTIONS,
     .create = phantom_kind_create,
     .destroy = phantom_kind_destroy,
     .held = phantom_kind_held,
@@ -257,7 +246,6 @@ const struct table_kind phantom_kind = {
     .describe = phantom_kind_describe,
     .described_bytes = phantom_kind_described_bytes,
     .replay = phantom_replay,
-    .image_sections = phantom_kind_sections,
     .copy_pages = phantom_kind_copy_pages,
     .section = phantom_kind_section,
     .load = phantom_kind_load,

@@ -315,13 +315,13 @@ struct engine_functions {
 struct engine {
     const struct engine_functions *functions;
     const struct engine_slots *slots; /* engine/slots.h; NULL: its keys name none */
-    uint32_t space;               /* number of the space, for changes */
-    uint32_t flags;               /* value-flags: the flags values are read back with */
-    bool role_cache;              /* role: cache, else store */
-    struct engine_keeper keeper;  /* set by the server before the engine is shared */
-    struct engine_keeper imager;  /* likewise: told that row_images_wanted() */
-    struct engine_growth *growth; /* likewise; NULL: there is none */
-    const char *name;             /* of its space, for the log; NULL: it has none */
+    uint32_t space;                   /* number of the space, for changes */
+    uint32_t flags;                   /* value-flags: the flags values are read back with */
+    bool role_cache;                  /* role: cache, else store */
+    struct engine_keeper keeper;      /* set by the server before the engine is shared */
+    struct engine_keeper imager;      /* likewise: told that row_images_wanted() */
+    struct engine_growth *growth;     /* likewise; NULL: there is none */
+    const char *name;                 /* of its space, for the log; NULL: it has none */
     struct row *row; /* its tables; NULL: it has none, and nothing survives a restart */
 };
 

@@ -31,7 +31,8 @@ int engine_slots_find_long(const struct engine_slots *slots, const char *name, s
 
 /* Names with SOME_MARK between them, each of another slot. Apart: most keys never come here. */
 static __attribute__((noinline)) bool slots_some(const struct engine_slots *slots,
-                                              const char *names, const char *end, struct engine_op *op)
+                                                 const char *names, const char *end,
+                                                 struct engine_op *op)
 {
     op->slot = ENGINE_SLOT_SOME;
     op->some = 0;

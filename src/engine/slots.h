@@ -20,7 +20,7 @@ struct engine_slots {
     uint32_t all; /* bit a slot */
     char names[ENGINE_SLOTS_MAX][ENGINE_SPACE_NAME_MAX + 1];
     uint8_t lengths[ENGINE_SLOTS_MAX];
-    uint64_t heads[ENGINE_SLOTS_MAX]; /* every slot key is compared with them: engine_slots_find */
+    uint64_t heads[ENGINE_SLOTS_MAX];  /* every slot key is compared with them: engine_slots_find */
     uint64_t hashes[ENGINE_SLOTS_MAX]; /* for tokens */
 };
 

@@ -4,8 +4,8 @@
  *
  * It is what memcached is, kept small: memory is reserved at creation and never grows; what was
  * not read for long goes when there is no room (ring.h). It is not journaled and empty after a
- * restart. Values are looked at where they lie (plain_visit), copied by the caller under the lock of
- * their shard.
+ * restart. Values are looked at where they lie (plain_visit), copied by the caller under the lock
+ * of their shard.
  *
  * An operation's key is its `member`. Verbs mean what they mean in memcached: incr and decr change
  * text numbers in place, padded with spaces where the number became shorter, and answer NOT_FOUND

@@ -115,6 +115,8 @@
  */
 #define ROW_APART_PART 4
 
+#define ROW_IMAGE_SECTIONS_MAX 4
+
 struct row;
 struct row_table;
 struct table_kind;
@@ -178,24 +180,23 @@ struct row_samples {
 
 struct row_table {
     /* Changed with the world stopped. */
-    uint64_t serial;        /* of its opening; names the table in stats */
-    uint64_t base, last;    /* its range of ids */
-    uint64_t window_last;   /* ids above it are ahead wherever the frontier is */
-    uint64_t low;           /* where its ids really begin: base, or what settling found */
-    uint64_t step;          /* from the frontier of the table it followed to low */
-    uint64_t range;         /* ids a full table spans, as earlier ones showed; 0: not known */
-    uint64_t reach_min;     /* while range is 0: ids up to this far above `trusted` are not ahead */
-    uint64_t capacity;      /* records or members */
+    uint64_t serial;      /* of its opening; names the table in stats */
+    uint64_t base, last;  /* its range of ids */
+    uint64_t window_last; /* ids above it are ahead wherever the frontier is */
+    uint64_t low;         /* where its ids really begin: base, or what settling found */
+    uint64_t step;        /* from the frontier of the table it followed to low */
+    uint64_t range;       /* ids a full table spans, as earlier ones showed; 0: not known */
+    uint64_t reach_min;   /* while range is 0: ids up to this far above `trusted` are not ahead */
+    uint64_t capacity;    /* records or members */
     const struct permute *keys; /* of a part: alike in all parts of a row (row/row_parts.h) */
-    uint64_t pool_bytes;        /* of a part in memory: of its pools; by the kind */
-    uint64_t grows_to;      /* what it takes when it is dumped, as merges write larger files;
-                               0: its capacity */
-    uint64_t fill;          /* at which the next table opens */
-    uint64_t opened_s;      /* wall clock */
-    uint64_t closed_serial; /* tables made by the time it closed */
-    struct row *owner;      /* NULL: an engine's table on its own */
-    struct row_table *further; /* its next layer; the last one takes every new id */
-    struct row_region *region; /* NULL: it is dumped */
+    uint64_t grows_to;          /* what it takes when it is dumped, as merges write larger files;
+                                   0: its capacity */
+    uint64_t fill;              /* at which the next table opens */
+    uint64_t opened_s;          /* wall clock */
+    uint64_t closed_serial;     /* tables made by the time it closed */
+    struct row *owner;          /* NULL: an engine's table on its own */
+    struct row_table *further;  /* its next layer; the last one takes every new id */
+    struct row_region *region;  /* NULL: it is dumped */
     bool settled;
     bool closed;          /* frontier = last: only late ids come */
     bool refused;         /* no table can be had for it, until the row changes */
@@ -219,7 +220,10 @@ struct row_table {
     uint64_t seen;                    /* ids that had come by the last opening */
     uint64_t merge_lsn;               /* S of the merge under way */
     uint64_t merge_us;                /* clock before which it is not merged; 0: none has failed */
-    struct row_dropped dropped;       /* ids in its range of recycled tables */
+    uint64_t pool_bytes;              /* of a part in memory: of its pools; by the kind */
+    unsigned sections;                /* of an image, beside its pages */
+    uint32_t section_bytes[ROW_IMAGE_SECTIONS_MAX]; /* of a value; so of an overlay's image */
+    struct row_dropped dropped;                     /* ids in its range of recycled tables */
     /* By any thread. */
     _Alignas(64) _Atomic uint64_t frontier;
     /*

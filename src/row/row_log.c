@@ -150,9 +150,8 @@ static void row_image_begin(const struct row *row, struct row_table *table,
     image->layer = !table->is_apart && row_find(row, table->base) != table;
     image->table_bytes = kind == ROW_IMAGE_MERGE ? row_describe_next(row, table, image->table)
                                                  : row_describe_table(row, table, image->table);
-    if (row->kind->image_sections != NULL) {
-        image->sections = row->kind->image_sections(table, kind, image->section_value_bytes);
-    }
+    image->sections = kind == ROW_IMAGE_OVERLAY ? row->kind->overlay_sections : table->sections;
+    memcpy(image->section_value_bytes, table->section_bytes, sizeof(table->section_bytes));
     if (kind == ROW_IMAGE_MERGE) {
         table->merge_lsn = now;
     }

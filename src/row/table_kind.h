@@ -39,14 +39,16 @@ struct row_overlay_size {
 void row_discard(struct row *row, void *object, void (*destroy)(void *object));
 
 struct table_kind {
-    const char *name; /* "counter": what its files and stats say */
-    unsigned sifted;  /* sections of images that `owns` is asked about: bit s is section s */
+    const char *name;          /* "counter": what its files and stats say */
+    unsigned overlay_sections; /* of the image of an overlay */
+    unsigned sifted; /* sections of images that `owns` is asked about: bit s is section s */
 
     /* ---- a table ---- */
 
     /*
-     * Fills capacity, window_last, keys and pool_bytes (of a part), is_apart and apart_first (UINT64_MAX) of a
-     * new zeroed struct. NULL: memory is refused.
+     * Fills capacity, window_last, is_apart, apart_first (UINT64_MAX), of a part keys and
+     * pool_bytes, and for images sections and section_bytes, of a new zeroed struct. NULL: memory
+     * is refused.
      */
     struct row_table *(*create)(struct engine *engine, const struct row_want *want);
     /* Frees all but its region, if it has one; nobody can reach it, others may use other tables. */
@@ -134,9 +136,6 @@ struct table_kind {
 
     /* ---- images ---- */
 
-    /* Returns how many sections an image of this table has, and fills in their values' bytes. */
-    unsigned (*image_sections)(const struct row_table *table, enum row_image_kind image,
-                               uint32_t value_bytes[ROW_IMAGE_SECTIONS_MAX]);
     /*
      * Copies at most `most` pages (TABLE_FILE_PAGE_BYTES) from page `first` on, each as it is at
      * one moment; returns how many, 0 at the end. Inside the barrier, while the table is used.

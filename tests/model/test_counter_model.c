@@ -482,7 +482,8 @@ static void compare_all(struct model *m)
     }
     struct engine_figures figures = {0};
     m->engine->functions->figures(m->engine, &figures);
-    assert_true(figures.memory[ENGINE_MEMORY_TABLES].items + figures.memory[ENGINE_MEMORY_EXTEND].items ==
+    assert_true(figures.memory[ENGINE_MEMORY_TABLES].items +
+                    figures.memory[ENGINE_MEMORY_EXTEND].items ==
                 reference_records(m->reference));
 }
 

@@ -1,6 +1,6 @@
 /* rows.c: rows of counter tables for tests. */
-#include "row/row.h"
 #include "tests/support/rows.h"
+#include "row/row.h"
 #include "tests/support/table_figures.h"
 
 #include <setjmp.h>

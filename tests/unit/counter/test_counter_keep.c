@@ -493,11 +493,13 @@ static void test_replay_overfull(void **unused)
     uint64_t held = 0;
     struct engine_figures figures = {0};
     other->functions->figures(other, &figures);
-    held = figures.memory[ENGINE_MEMORY_EXTEND].held_bytes + figures.memory[ENGINE_MEMORY_AUX].held_bytes;
+    held = figures.memory[ENGINE_MEMORY_EXTEND].held_bytes +
+           figures.memory[ENGINE_MEMORY_AUX].held_bytes;
     assert_true(row_restore_end(other->row));
     memset(&figures, 0, sizeof(figures));
     other->functions->figures(other, &figures);
-    assert_true(figures.memory[ENGINE_MEMORY_EXTEND].held_bytes + figures.memory[ENGINE_MEMORY_AUX].held_bytes <
+    assert_true(figures.memory[ENGINE_MEMORY_EXTEND].held_bytes +
+                    figures.memory[ENGINE_MEMORY_AUX].held_bytes <
                 held); /* what grew is given back */
     counter_check(other);
     for (uint64_t id = 0; id < ids; id++) {

@@ -173,8 +173,7 @@ static void test_flush(void **state)
     wall_s = WALL_S;
     for (int i = 0; i < 3; i++) { /* one of the past is done now, each time */
         store(0);
-        plain_clear_later(engine,
-                                       command_exptime_at(COMMAND_EXPTIME_RELATIVE_MAX + 1));
+        plain_clear_later(engine, command_exptime_at(COMMAND_EXPTIME_RELATIVE_MAX + 1));
         assert_int_equal(left(), -2);
     }
 }
