@@ -247,7 +247,6 @@ static const struct engine_functions counter_functions = {
     .change = counter_change,
     .stats_space = counter_stats_space,
     .stats_table = counter_stats_table,
-    .survey = counter_survey,
     .figures = counter_figures,
     .destroy = counter_destroy,
 };

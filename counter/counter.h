@@ -91,6 +91,13 @@ bool counter_reconfigure(struct engine *engine, const struct counter_config *con
 size_t counter_losses(const struct engine *engine, const struct counter_config *config,
                       struct engine_loss losses[ENGINE_LOSSES_MAX]);
 
+/*
+ * Goes on with a look at the values of all records in memory by a step of less than a millisecond;
+ * some that change meanwhile are left out. False: that was the last. Any thread inside the barrier,
+ * which may be left between steps.
+ */
+bool counter_survey(const struct engine *engine, struct engine_survey *survey);
+
 /* Walks everything and CHECKs the invariants listed in counter/table.h. World stopped. */
 void counter_check(const struct engine *engine);
 

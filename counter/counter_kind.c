@@ -73,19 +73,19 @@ static bool counter_kind_recall_read(void *recall)
     return counter_recall_read(recall);
 }
 
-static void *counter_kind_recall_end(struct row_table *table, void *recall)
-{
-    struct counter_table *this = counter_table_of(table);
-    void *memory = counter_recall_end(this, recall);
-    if (table->owner->log != NULL) { /* else replay goes on, and needs all its room */
-        counter_table_restored(this);
-    }
-    return memory;
-}
-
 static void counter_kind_recall_free(void *recall)
 {
     counter_merge_destroy(recall);
+}
+
+static void *counter_kind_recall_end(struct row *row, struct row_table *table, void *recall)
+{
+    void *memory = table ? counter_recall_end(counter_table_of(table), recall) : NULL;
+    if (table && row->log != NULL) { /* else replay goes on, and needs all its room */
+        counter_table_restored(counter_table_of(table));
+    }
+    row_discard(row, recall, counter_kind_recall_free);
+    return memory;
 }
 
 /* ---- ids apart ---- */
@@ -216,7 +216,6 @@ const struct table_kind counter_kind = {
     .recall_begin = counter_kind_recall_begin,
     .recall_read = counter_kind_recall_read,
     .recall_end = counter_kind_recall_end,
-    .recall_free = counter_kind_recall_free,
     .place = counter_kind_place,
     .each_apart = counter_kind_each_apart,
     .forget = counter_kind_forget,

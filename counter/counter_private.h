@@ -174,7 +174,6 @@ struct counter_below_stats counter_below_figures(const struct counter *counter);
 void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context);
 uint64_t counter_stats_table(const struct engine *engine, uint64_t from, engine_stat_fn *emit,
                              void *context);
-bool counter_survey(const struct engine *engine, struct engine_survey *survey);
 void counter_figures(const struct engine *engine, struct engine_figures *figures);
 
 #endif

@@ -337,7 +337,7 @@ uint64_t counter_table_count_slot(const struct counter_table *t, const struct co
 
 #define COUNTER_SURVEY_VALUES 40960u /* of a step in groups, and those of one group more */
 /*
- * A step of engine_functions.survey in a table: `slots` are those of its view, as configured.
+ * A step of counter_survey() in a table: `slots` are those of its view, as configured.
  * False: it is through, or the table is dumped. Any thread, inside the barrier.
  */
 bool counter_table_survey(const struct counter_table *t, const struct counter_slot *slots,

@@ -35,13 +35,6 @@ static void phantom_kind_destroy(struct row_table *table)
     phantom_table_destroy(phantom_table_of(table));
 }
 
-static uint64_t phantom_kind_held(const struct row_table *table)
-{
-    struct phantom_table_stats stats;
-    phantom_table_stats(phantom_kind_table(table), &stats);
-    return stats.members;
-}
-
 static size_t phantom_kind_describe(const struct row_table *table, unsigned char *bytes,
                                     unsigned *doubles)
 {
@@ -235,9 +228,9 @@ static struct table_file *phantom_kind_merge_end(struct row_table *table, struct
 const struct table_kind phantom_kind = {
     .name = "phantom",
     .overlay_sections = PHANTOM_OVERLAY_SECTIONS,
+    .excepted = 1u << PHANTOM_SECTION_EXCEPTIONS,
     .create = phantom_kind_create,
     .destroy = phantom_kind_destroy,
-    .held = phantom_kind_held,
     .place = phantom_kind_place,
     .each_apart = phantom_kind_each_apart,
     .forget = phantom_kind_forget,

@@ -301,12 +301,6 @@ struct engine_functions {
      */
     uint64_t (*stats_table)(const struct engine *engine, uint64_t from, engine_stat_fn *emit,
                             void *context);
-    /*
-     * Goes on with a look at the values of all records in memory by a step of less than a
-     * millisecond; some that change meanwhile are left out. False: that was the last. Any thread
-     * inside the barrier, which may be left between steps. NULL: it has no slots.
-     */
-    bool (*survey)(const struct engine *engine, struct engine_survey *survey);
     /* Fills in its figures, which are all zero. */
     void (*figures)(const struct engine *engine, struct engine_figures *figures);
     void (*destroy)(struct engine *engine);

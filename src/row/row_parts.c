@@ -442,9 +442,6 @@ void row_parts_maintain(struct row *row, struct barrier *barrier)
         if (step.region != NULL && !step.used) {
             row_part_region_give(row, step.region);
         }
-        if (step.plan.recall.begun != NULL) {
-            row_recall_free(row, &step.plan.recall);
-        }
         row_wake(row);
         row_dispose(row);
         step = (struct part_step){.plan = next};

@@ -101,9 +101,9 @@ uint64_t row_recall_needs(const struct row *row, const struct row_table *part);
 bool row_recall_begin(struct row *row, struct row_table *part, struct row_recall *recall);
 /* Reads what its file has. Outside the stop; blocks. */
 void row_recall_read(const struct row *row, struct row_recall *recall);
-/* True: it is in memory. False: it is gone, or could not be read, and is as it was. */
+/* True: it is in memory. False: it is gone, or could not be read, and is as it was. What was begun
+ * is discarded. */
 bool row_recall_end(struct row *row, const struct row_recall *recall);
-void row_recall_free(const struct row *row, struct row_recall *recall); /* outside; may block */
 /* All of it at once. Nobody else there. */
 bool row_recall_now(struct row *row, struct row_table *part);
 /* Returns the part that may come back as there is room for all; NULL: none may. */

@@ -112,10 +112,9 @@ void row_recall_read(const struct row *row, struct row_recall *recall)
     recall->read = row->kind->recall_read(recall->begun);
 }
 
-static void recall_stand(struct row *row, struct row_table *part, void *begun)
+static void recall_stand(struct row *row, struct row_table *part, void *memory)
 {
-    uint64_t bytes = recall_bytes(row, part);
-    part->region = row_part_region_of(row, row->kind->recall_end(part, begun), bytes);
+    part->region = row_part_region_of(row, memory, recall_bytes(row, part));
     part->cold = false;
     part->merging = false;
     CHECK(row->merges > 0);
@@ -128,25 +127,19 @@ bool row_recall_end(struct row *row, const struct row_recall *recall)
 {
     struct row_table *part = row_find(row, recall->base);
     bool same = part != NULL && part->serial == recall->serial && part->merging;
+    bool back = same && recall->read;
+    void *memory = row->kind->recall_end(row, back ? part : NULL, recall->begun);
     atomic_store(&row->wake_due, true);
-    if (same && recall->read) {
-        recall_stand(row, part, recall->begun);
-        return true;
-    }
-    if (same) {
+    if (back) {
+        recall_stand(row, part, memory);
+    } else if (same) {
         CHECK(row_merge_end(row, part, NULL) == NULL);
         row_touch(part); /* an image of both overlays walks dicts that are others now */
         log_warning("a part of a space cannot be read back, and takes no new ids for now space=%s "
                     "part=%llu",
                     row_space_name(row), (unsigned long long)part->serial);
     }
-    return false;
-}
-
-void row_recall_free(const struct row *row, struct row_recall *recall)
-{
-    row->kind->recall_free(recall->begun);
-    *recall = (struct row_recall){0};
+    return back;
 }
 
 bool row_recall_now(struct row *row, struct row_table *part)
@@ -157,7 +150,7 @@ bool row_recall_now(struct row *row, struct row_table *part)
     }
     row_recall_read(row, &recall);
     bool back = row_recall_end(row, &recall);
-    row_recall_free(row, &recall);
+    row_destroy_discarded(row);
     return back;
 }
 

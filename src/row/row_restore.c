@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "row/row_parts.h"
 #include "row/row_policy.h"
+#include "row/row_room.h"
 #include "row/row_state.h"
 
 /* ---- tables ---- */

@@ -41,7 +41,8 @@ void row_discard(struct row *row, void *object, void (*destroy)(void *object));
 struct table_kind {
     const char *name;          /* "counter": what its files and stats say */
     unsigned overlay_sections; /* of the image of an overlay */
-    unsigned sifted; /* sections of images that `owns` is asked about: bit s is section s */
+    unsigned excepted; /* sections whose entries are of what is counted, and not there: bits */
+    unsigned sifted;   /* sections of images that `owns` is asked about: bit s is section s */
 
     /* ---- a table ---- */
 
@@ -55,11 +56,6 @@ struct table_kind {
     void (*destroy)(struct row_table *table);
     /* A first table knows its ids: `low` and the frontier have been set. NULL: any ids are fine. */
     void (*settle)(struct engine *engine, struct row_table *table);
-    /*
-     * Returns how many records or members are lost with a table and its layer. NULL: as many as
-     * they count.
-     */
-    uint64_t (*held)(const struct row_table *table);
     /* Ids that row_route() gave no table for have one again. NULL: the kind need not know. */
     void (*reopened)(struct engine *engine);
 
@@ -79,13 +75,12 @@ struct table_kind {
      * becomes the older one, as with merge_begin; NULL: memory is refused. read, outside, blocks:
      * its file and older overlay are read into memory; false: they cannot be, and merge_end(NULL)
      * ends it. end: it is in memory, and what its newer overlay has is in it, too; returns its
-     * groups, of so many bytes as it is described with, which are the row's from now on. free,
-     * outside.
+     * groups, of so many bytes as it is described with, which are the row's from now on. table
+     * NULL: nothing comes of it, and NULL is returned. What was begun is discarded in any case.
      */
     void *(*recall_begin)(struct row_table *table);
     bool (*recall_read)(void *recall);
-    void *(*recall_end)(struct row_table *table, void *recall);
-    void (*recall_free)(void *recall);
+    void *(*recall_end)(struct row *row, struct row_table *table, void *recall);
 
     /* ---- ids apart ---- */
 
