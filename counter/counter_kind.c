@@ -156,14 +156,15 @@ static void counter_kind_restored(struct engine *engine, struct row_table *table
 
 /* ---- dumps ---- */
 
-static void counter_kind_tap(struct row_table *table, struct engine_cold *cold, unsigned overruns)
+static bool counter_kind_file_begin(struct row_table *table, struct engine_cold *cold,
+                                    unsigned overruns)
 {
-    counter_table_tap(counter_table_of(table), cold, overruns);
+    return counter_table_file_begin(counter_table_of(table), cold, overruns);
 }
 
-static void counter_kind_dumped(struct row_table *table, struct table_file *file)
+static struct table_file *counter_kind_file_end(struct row_table *table, struct table_file *file)
 {
-    counter_table_dumped(counter_table_of(table), file);
+    return counter_table_file_end(counter_table_of(table), file);
 }
 
 static bool counter_kind_load_dumped(struct engine *engine, struct row_table *table,
@@ -179,11 +180,6 @@ static void counter_kind_overlay_size(const struct row_table *table, struct row_
     counter_table_overlay_size(counter_kind_table(table), size);
 }
 
-static bool counter_kind_merge_begin(struct row_table *table)
-{
-    return counter_table_merge_begin(counter_table_of(table));
-}
-
 static enum engine_image counter_kind_merge_write(const struct row_writing *w)
 {
     struct row_table *table;
@@ -196,11 +192,6 @@ static enum engine_image counter_kind_merge_write(const struct row_writing *w)
     result = counter_merge_write(merge, w->writer, w->stop);
     counter_merge_destroy(merge);
     return result;
-}
-
-static struct table_file *counter_kind_merge_end(struct row_table *table, struct table_file *file)
-{
-    return counter_table_merge_end(counter_table_of(table), file);
 }
 
 const struct table_kind counter_kind = {
@@ -230,11 +221,9 @@ const struct table_kind counter_kind = {
     .owns = counter_kind_owns,
     .load = counter_kind_load,
     .restored = counter_kind_restored,
-    .tap = counter_kind_tap,
-    .dumped = counter_kind_dumped,
+    .file_begin = counter_kind_file_begin,
+    .file_end = counter_kind_file_end,
     .load_dumped = counter_kind_load_dumped,
     .overlay_size = counter_kind_overlay_size,
-    .merge_begin = counter_kind_merge_begin,
     .merge_write = counter_kind_merge_write,
-    .merge_end = counter_kind_merge_end,
 };

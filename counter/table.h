@@ -418,17 +418,15 @@ struct engine_cold;
 
 /* What follows is as in struct table_kind. A change of a tapped table for which the overlay has no
  * room goes on all the same, and the dump is given up. */
-void counter_table_tap(struct counter_table *table, struct engine_cold *cold, unsigned overruns);
-void counter_table_dumped(struct counter_table *table, struct table_file *file);
+bool counter_table_file_begin(struct counter_table *table, struct engine_cold *cold,
+                              unsigned overruns);
+struct table_file *counter_table_file_end(struct counter_table *table, struct table_file *file);
 bool counter_table_restore_cold(struct counter_table *table, struct engine_cold *cold,
                                 struct table_file *file, const struct table_file *overlay,
                                 char error[ENGINE_ERROR_MAX]);
 
 void counter_table_overlay_size(const struct counter_table *table, struct row_overlay_size *size);
 uint64_t counter_table_file_bytes(const struct counter_table *table); /* 0: it is in memory */
-
-bool counter_table_merge_begin(struct counter_table *table);
-struct table_file *counter_table_merge_end(struct counter_table *table, struct table_file *file);
 
 /*
  * Writes file and older overlay as one file: create inside the barrier; write outside, in a thread

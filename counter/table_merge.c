@@ -433,25 +433,39 @@ static unsigned doubles_for(const struct counter_table *t)
     return doubles;
 }
 
-bool counter_table_merge_begin(struct counter_table *t)
+bool counter_table_file_begin(struct counter_table *t, struct engine_cold *cold, unsigned overruns)
 {
-    CHECK(!t->memory && t->file);
+    bool merges = !t->extend;
+    CHECK(!merges || t->file);
     if (t->older) {
         return false;
     }
-    struct table_overlay *front = table_overlay_create_next(t);
-    if (!front) {
+    struct table_overlay *front =
+        merges ? table_overlay_create_next(t) : table_overlay_create_tap(t, cold, overruns);
+    if (merges && !front) {
         return false;
     }
-    t->older = t->overlay;
+    if (merges) {
+        t->older = t->overlay;
+        t->doubles = doubles_for(t);
+    } else {
+        table_overlay_destroy(t->overlay);
+    }
     t->overlay = front;
-    t->doubles = doubles_for(t);
-    return true;
+    return front != NULL;
+}
+
+static struct table_file *dumped(struct counter_table *t, struct table_file *file)
+{
+    CHECK(t->memory && t->overlay);
+    table_leave_memory(t);
+    t->file = table_file_hold(file, t->overlay->cold);
+    return NULL;
 }
 
 static struct table_file *merged(struct counter_table *t, struct table_file *file)
 {
-    CHECK(atomic_load(&t->file->users) == 1);
+    CHECK(t->older && atomic_load(&t->file->users) == 1);
     struct table_file *before = t->file->file;
     t->file->file = file;
     table_overlay_discard(t, t->older);
@@ -472,17 +486,27 @@ static void fold_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *
     CHECK(put); /* as wherever memory for little is refused */
 }
 
-struct table_file *counter_table_merge_end(struct counter_table *t, struct table_file *file)
+static void unmerge(struct counter_table *t)
 {
     CHECK(t->older);
-    if (file) {
-        return merged(t, file);
-    }
     dict_each(t->overlay->extend, fold_entry, t);
     table_overlay_destroy(t->overlay);
     t->overlay = t->older;
     t->older = NULL;
     t->doubles = 0;
+}
+
+struct table_file *counter_table_file_end(struct counter_table *t, struct table_file *file)
+{
+    if (file) {
+        return t->extend ? dumped(t, file) : merged(t, file);
+    }
+    if (t->extend) {
+        table_overlay_destroy(t->overlay);
+        t->overlay = NULL;
+    } else {
+        unmerge(t);
+    }
     return NULL;
 }
 
@@ -490,14 +514,14 @@ struct table_file *counter_table_merge_end(struct counter_table *t, struct table
 
 struct counter_merge *counter_recall_begin(struct counter_table *t)
 {
-    if (!counter_table_merge_begin(t)) {
+    if (!counter_table_file_begin(t, t->overlay->cold, 0)) {
         return NULL;
     }
     struct counter_merge *recall = counter_merge_create(t);
     if (!recall->failed) {
         return recall;
     }
-    (void)counter_table_merge_end(t, NULL);
+    (void)counter_table_file_end(t, NULL);
     counter_merge_destroy(recall);
     return NULL;
 }

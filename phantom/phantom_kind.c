@@ -118,9 +118,11 @@ static bool phantom_kind_load(struct engine *engine, struct row_table *table,
 
 /* ---- dumps ---- */
 
-static void phantom_kind_tap(struct row_table *table, struct engine_cold *cold, unsigned overruns)
+static bool phantom_kind_file_begin(struct row_table *table, struct engine_cold *cold,
+                                    unsigned overruns)
 {
-    phantom_table_tap(phantom_table_of(table), cold, overruns);
+    phantom_table_file_begin(phantom_table_of(table), cold, overruns);
+    return true;
 }
 
 static struct phantom_table *phantom_kind_root(const struct row_table *table)
@@ -128,9 +130,27 @@ static struct phantom_table *phantom_kind_root(const struct row_table *table)
     return phantom_table_of(row_find(table->owner, table->base));
 }
 
-static void phantom_kind_dumped(struct row_table *table, struct table_file *file)
+static void phantom_kind_destroy_dict(void *dict)
 {
-    phantom_table_leave(phantom_kind_root(table), phantom_table_of(table), file);
+    dict_destroy(dict);
+}
+
+static struct table_file *phantom_kind_file_end(struct row_table *table, struct table_file *file)
+{
+    struct phantom_table *holder = phantom_table_of(table);
+    struct table_file *before = NULL;
+    struct dict *spent = NULL;
+    if (phantom_table_is_cold(holder)) {
+        before = phantom_dump_merge_end(holder->dump, file, &spent);
+    } else if (file) {
+        phantom_table_leave(phantom_kind_root(table), holder, file);
+    } else {
+        phantom_table_stay(holder);
+    }
+    if (spent) {
+        row_discard(table->owner, spent, phantom_kind_destroy_dict);
+    }
+    return before;
 }
 
 static bool phantom_kind_load_dumped(struct engine *engine, struct row_table *table,
@@ -151,12 +171,6 @@ static void phantom_kind_overlay_size(const struct row_table *table, struct row_
     if (dump != NULL) {
         phantom_dump_size(dump, size);
     }
-}
-
-static bool phantom_kind_merge_begin(struct row_table *table)
-{
-    phantom_dump_merge(phantom_table_of(table)->dump);
-    return true;
 }
 
 /* Pages of the file that is there, with the older overlay. Outside; the caller holds the dump. */
@@ -210,21 +224,6 @@ static enum engine_image phantom_kind_merge_write(const struct row_writing *w)
     return result == ENGINE_IMAGE_DONE ? row_writing_sections(w) : result;
 }
 
-static void phantom_kind_destroy_dict(void *dict)
-{
-    dict_destroy(dict);
-}
-
-static struct table_file *phantom_kind_merge_end(struct row_table *table, struct table_file *file)
-{
-    struct dict *spent;
-    struct table_file *before = phantom_dump_merge_end(phantom_table_of(table)->dump, file, &spent);
-    if (spent) {
-        row_discard(table->owner, spent, phantom_kind_destroy_dict);
-    }
-    return before;
-}
-
 const struct table_kind phantom_kind = {
     .name = "phantom",
     .overlay_sections = PHANTOM_OVERLAY_SECTIONS,
@@ -242,11 +241,9 @@ const struct table_kind phantom_kind = {
     .copy_pages = phantom_kind_copy_pages,
     .section = phantom_kind_section,
     .load = phantom_kind_load,
-    .tap = phantom_kind_tap,
-    .dumped = phantom_kind_dumped,
+    .file_begin = phantom_kind_file_begin,
+    .file_end = phantom_kind_file_end,
     .load_dumped = phantom_kind_load_dumped,
     .overlay_size = phantom_kind_overlay_size,
-    .merge_begin = phantom_kind_merge_begin,
     .merge_write = phantom_kind_merge_write,
-    .merge_end = phantom_kind_merge_end,
 };

@@ -301,7 +301,10 @@ bool phantom_table_load_dumped(struct phantom_table *holder, struct engine_cold 
                                char error[ENGINE_ERROR_MAX]);
 
 /* As in struct table_kind; `holder`: the table or its layer. */
-void phantom_table_tap(struct phantom_table *holder, struct engine_cold *cold, unsigned overruns);
+void phantom_table_file_begin(struct phantom_table *holder, struct engine_cold *cold,
+                              unsigned overruns);
+/* In memory: nothing came of its file; or it leaves. */
+void phantom_table_stay(struct phantom_table *holder);
 void phantom_table_leave(struct phantom_table *table, struct phantom_table *holder,
                          struct table_file *file);
 /* Something of the table may have left: notes whether. */

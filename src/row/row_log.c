@@ -247,7 +247,7 @@ static struct table_file *dump_done(struct row *row, const struct row_image *ima
         row_cold_failed(row, table, true);
         return file;
     }
-    row->kind->dumped(table, file);
+    CHECK(row->kind->file_end(table, file) == NULL);
     row_cold_dumped(row, table);
     return NULL;
 }

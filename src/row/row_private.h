@@ -535,7 +535,7 @@ void row_merge_see(struct row *row);
 struct row_table *row_merge_next(struct row *row);
 /* True: this merge of the table is under way. table NULL: false. */
 bool row_merge_is(const struct row_table *table, const struct row_image *image);
-/* As table_kind.merge_end. */
+/* As table_kind.file_end. */
 struct table_file *row_merge_end(struct row *row, struct row_table *table, struct table_file *file);
 /*
  * Called after a merge failed: row->merge_paused is set until the round is over, and this table is

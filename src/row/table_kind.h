@@ -72,8 +72,8 @@ struct table_kind {
     bool (*part_move)(struct row_table *from, struct row_table *to);
     /*
      * A dumped part comes back to memory, as a merge that writes no file. begin: its overlay
-     * becomes the older one, as with merge_begin; NULL: memory is refused. read, outside, blocks:
-     * its file and older overlay are read into memory; false: they cannot be, and merge_end(NULL)
+     * becomes the older one, as with file_begin; NULL: memory is refused. read, outside, blocks:
+     * its file and older overlay are read into memory; false: they cannot be, and file_end(NULL)
      * ends it. end: it is in memory, and what its newer overlay has is in it, too; returns its
      * groups, of so many bytes as it is described with, which are the row's from now on. table
      * NULL: nothing comes of it, and NULL is returned. What was begun is discarded in any case.
@@ -158,12 +158,19 @@ struct table_kind {
     /* ---- dumps (row/row_cold.h) ---- */
 
     /*
-     * The image of its dump begins: from here on its changes go into a new, empty overlay, too, in
-     * place of the one of a dump that came to nothing. cold NULL: that one goes, and none comes.
+     * A file of the table is about to be written: its changes go into a new, empty overlay from
+     * here on. Of a table in memory, whose image this is: its changes go there, too, in place of
+     * the overlay of a dump that came to nothing; there is more room after overruns. Of a dumped
+     * one: the overlay becomes the older one, which changes no more. False: memory is refused.
      */
-    void (*tap)(struct row_table *table, struct engine_cold *cold, unsigned overruns);
-    /* It leaves memory: `file`, the table's own from now on, has its image since the tap. */
-    void (*dumped)(struct row_table *table, struct table_file *file);
+    bool (*file_begin)(struct row_table *table, struct engine_cold *cold, unsigned overruns);
+    /*
+     * `file` is the table's own from here on, with what changed since file_begin() before it: the
+     * table leaves memory, or the file that is returned gives way. NULL: nothing came of it. Of a
+     * table in memory the overlay goes; of a dumped one both overlays become one again as far as
+     * memory allows; returns NULL.
+     */
+    struct table_file *(*file_end)(struct row_table *table, struct table_file *file);
     /*
      * Makes a table dumped that was made without a region: `file` has its pages, `overlay` (NULL:
      * there is none) what changed since. True: the file is the table's own. False with `error`.
@@ -173,18 +180,11 @@ struct table_kind {
                         char error[ENGINE_ERROR_MAX]);
     /* Any thread inside the barrier. */
     void (*overlay_size)(const struct row_table *table, struct row_overlay_size *size);
-    /* The overlay becomes the older one, which changes no more. False: memory is refused. */
-    bool (*merge_begin)(struct row_table *table);
     /*
      * Writes the table's next file from its file and its older overlay. Outside the barrier, but
      * for row_writing_enter() (row/row_image.h); may block.
      */
     enum engine_image (*merge_write)(const struct row_writing *w);
-    /*
-     * `file` has all that the file and the older overlay had: returns the file before. NULL: the
-     * merge failed, and both overlays become one again as far as memory allows; returns NULL.
-     */
-    struct table_file *(*merge_end)(struct row_table *table, struct table_file *file);
 };
 
 #endif

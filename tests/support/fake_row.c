@@ -196,7 +196,8 @@ static const struct table_kind KIND = {.name = "fake",
                                        .described_bytes = described_bytes,
                                        .each_apart = each_apart,
                                        .replay = fake_replay,
-                                       .tap = fake_tap,
+                                       .file_begin = fake_file_begin,
+                                       .file_end = fake_file_end,
                                        .overlay_size = overlay_size};
 
 /* -- what tests call -- */
