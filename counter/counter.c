@@ -243,7 +243,6 @@ static const struct engine_functions counter_functions = {
     .kind = "counter",
     .prepare = counter_prepare,
     .read = counter_read,
-    .collect = counter_collect,
     .change = counter_change,
     .stats_space = counter_stats_space,
     .stats_table = counter_stats_table,

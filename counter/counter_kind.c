@@ -63,29 +63,12 @@ static bool counter_kind_part_move(struct row_table *from, struct row_table *to)
     return counter_table_part_move(counter_table_of(from), counter_table_of(to));
 }
 
-static void *counter_kind_recall_begin(struct row_table *table)
+static void counter_kind_recall(struct row_table *part, struct row_table *loaded)
 {
-    return counter_recall_begin(counter_table_of(table));
-}
-
-static bool counter_kind_recall_read(void *recall)
-{
-    return counter_recall_read(recall);
-}
-
-static void counter_kind_recall_free(void *recall)
-{
-    counter_merge_destroy(recall);
-}
-
-static void *counter_kind_recall_end(struct row *row, struct row_table *table, void *recall)
-{
-    void *memory = table ? counter_recall_end(counter_table_of(table), recall) : NULL;
-    if (table && row->log != NULL) { /* else replay goes on, and needs all its room */
-        counter_table_restored(counter_table_of(table));
+    counter_table_recall(counter_table_of(part), counter_table_of(loaded));
+    if (part->owner->log != NULL) { /* else replay goes on, and needs all its room */
+        counter_table_restored(counter_table_of(part));
     }
-    row_discard(row, recall, counter_kind_recall_free);
-    return memory;
 }
 
 /* ---- ids apart ---- */
@@ -94,12 +77,6 @@ static bool counter_kind_place(struct engine *engine, struct row_table *apart, s
                                struct change_sink *sink)
 {
     return counter_table_place(counter_table_of(apart), counter_table_of(to), engine->space, sink);
-}
-
-static void counter_kind_each_apart(const struct row_table *apart,
-                                    void (*visit)(void *context, uint64_t id), void *context)
-{
-    counter_table_each_apart(counter_kind_table(apart), visit, context);
 }
 
 static uint64_t counter_kind_forget(struct row_table *apart, uint64_t first, uint64_t last)
@@ -196,6 +173,7 @@ static enum engine_image counter_kind_merge_write(const struct row_writing *w)
 
 const struct table_kind counter_kind = {
     .name = "counter",
+    .apart_section = COUNTER_TABLE_EXTEND,
     .overlay_sections = COUNTER_TABLE_SECTIONS,
     .sifted = 1u << COUNTER_TABLE_AUX,
     .create = counter_kind_create,
@@ -204,11 +182,8 @@ const struct table_kind counter_kind = {
     .reopened = counter_kind_reopened,
     .part_fill = counter_kind_part_fill,
     .part_move = counter_kind_part_move,
-    .recall_begin = counter_kind_recall_begin,
-    .recall_read = counter_kind_recall_read,
-    .recall_end = counter_kind_recall_end,
+    .recall = counter_kind_recall,
     .place = counter_kind_place,
-    .each_apart = counter_kind_each_apart,
     .forget = counter_kind_forget,
     .write_space = counter_write_space,
     .take_space = counter_take_space,

@@ -62,9 +62,6 @@ uint64_t counter_token_of(const struct counter *counter, const struct engine_op 
 /* counter_change.c */
 void counter_change(struct engine *engine, struct engine_op *op, struct change_sink *sink);
 
-/* counter_collect.c: engine_functions.collect */
-enum engine_collect_end counter_collect(struct engine *engine, struct engine_collect *collect);
-
 /* Bit a slot: what the op's key names. */
 static inline uint32_t counter_op_slots(const struct counter *counter, const struct engine_op *op)
 {

@@ -157,13 +157,11 @@ void counter_table_settle(struct counter_table *table);
 
 /*
  * Ids apart, in a table made with want->apart: a dict alone, every id outside of its window.
- * place, each_apart, forget as in struct table_kind; a slot that `to` has no view of is lost.
+ * place, forget as in struct table_kind; a slot that `to` has no view of is lost.
  * drop_apart: the record is there no more, if it was. All stopped, or nobody else there.
  */
 bool counter_table_place(struct counter_table *apart, struct counter_table *to, uint32_t space,
                          struct change_sink *sink);
-void counter_table_each_apart(const struct counter_table *apart,
-                              void (*visit)(void *context, uint64_t id), void *context);
 uint64_t counter_table_forget(struct counter_table *apart, uint64_t first, uint64_t last);
 void counter_table_drop_apart(struct counter_table *apart, uint64_t id);
 
@@ -439,13 +437,8 @@ enum engine_image counter_merge_write(struct counter_merge *merge, struct table_
                                       const _Atomic bool *stop);
 void counter_merge_destroy(struct counter_merge *merge); /* may block. NULL: no-op */
 
-/*
- * A dumped part comes back (table_kind.recall_begin): as a merge, but that what would be written
- * becomes the part's memory. counter_merge_destroy() in the end.
- */
-struct counter_merge *counter_recall_begin(struct counter_table *table);
-bool counter_recall_read(struct counter_merge *recall);
-void *counter_recall_end(struct counter_table *table, struct counter_merge *recall);
+/* As table_kind.recall. */
+void counter_table_recall(struct counter_table *table, struct counter_table *loaded);
 
 struct counter_table_stats {
     uint64_t records, aux, extend;

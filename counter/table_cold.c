@@ -479,6 +479,7 @@ bool counter_table_restore_cold(struct counter_table *t, struct engine_cold *col
         return false;
     }
     t->file = table_file_hold(file, cold);
+    t->row.file = file;
     return true;
 }
 

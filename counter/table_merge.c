@@ -460,6 +460,7 @@ static struct table_file *dumped(struct counter_table *t, struct table_file *fil
     CHECK(t->memory && t->overlay);
     table_leave_memory(t);
     t->file = table_file_hold(file, t->overlay->cold);
+    t->row.file = file;
     return NULL;
 }
 
@@ -467,7 +468,7 @@ static struct table_file *merged(struct counter_table *t, struct table_file *fil
 {
     CHECK(t->older && atomic_load(&t->file->users) == 1);
     struct table_file *before = t->file->file;
-    t->file->file = file;
+    t->file->file = t->row.file = file;
     table_overlay_discard(t, t->older);
     t->older = NULL;
     table_reshape(t, t->doubles);
@@ -512,42 +513,10 @@ struct table_file *counter_table_file_end(struct counter_table *t, struct table_
 
 /* ---- a part comes back ---- */
 
-struct counter_merge *counter_recall_begin(struct counter_table *t)
-{
-    if (!counter_table_file_begin(t, t->overlay->cold, 0)) {
-        return NULL;
-    }
-    struct counter_merge *recall = counter_merge_create(t);
-    if (!recall->failed) {
-        return recall;
-    }
-    (void)counter_table_file_end(t, NULL);
-    counter_merge_destroy(recall);
-    return NULL;
-}
-
-bool counter_recall_read(struct counter_merge *recall)
-{
-    char error[ENGINE_ERROR_MAX];
-    uint64_t pages = recall->bytes / TABLE_PAGE_BYTES;
-    find_changed(recall);
-    if (!table_load_sections(recall->table, recall->file->file, error)) {
-        log_warning("%s", error);
-        return false;
-    }
-    bool read = true;
-    for (uint64_t at = 0; at < pages && read; at += MERGE_PIECE_PAGES) {
-        uint64_t left = pages - at;
-        unsigned count = left < MERGE_PIECE_PAGES ? (unsigned)left : MERGE_PIECE_PAGES;
-        read = merge_as_it_is(recall, at, count);
-    }
-    return read && put_up_to(recall, MERGE_OUTSIDE);
-}
-
-/* What changed while it was read. */
+/* What changed since its file was written. */
 struct recalling {
     struct counter_table *table;
-    struct table_overlay *front;
+    const struct table_overlay *from;
 };
 
 static void recall_record(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
@@ -558,7 +527,7 @@ static void recall_record(void *context, uint64_t id, uint8_t sub, const uint64_
     struct counter_locus locus;
     (void)sub;
     (void)value;
-    table_overlay_get(t, recalling->front, id, table_subs_all(&t->schema), &record);
+    table_overlay_get(t, recalling->from, id, table_subs_all(&t->schema), &record);
     counter_table_locate(t, id, true, &locus);
     while (!table_put_record(t, &locus, &record)) {
         bool grown = table_dicts_grow(t);
@@ -566,29 +535,33 @@ static void recall_record(void *context, uint64_t id, uint8_t sub, const uint64_
     }
 }
 
-void *counter_recall_end(struct counter_table *t, struct counter_merge *recall)
+static void recall_overlay(struct counter_table *t, struct table_overlay *overlay)
 {
-    struct counter_table *read = recall->table;
-    CHECK(!t->memory && t->older && recall->file == t->file);
-    void *memory = recall->memory;
-    t->memory = memory;
-    t->extend = read->extend;
-    t->aux = read->aux;
-    table_dicts_note(t);
-    t->extend_times = read->extend_times;
-    t->aux_times = read->aux_times;
-    t->shadow = read->shadow;
-    read->memory = NULL;
-    read->extend = read->aux = NULL;
-    read->shadow = NULL;
-    recall->memory = NULL;
-    struct recalling recalling = {t, t->overlay};
-    table_overlay_discard(t, t->older);
-    t->overlay = t->older = NULL;
-    dict_each(recalling.front->extend, recall_record, &recalling);
-    table_overlay_discard(t, recalling.front);
-    table_file_let_go(t->file); /* the recall has it still */
+    struct recalling recalling = {t, overlay};
+    dict_each(overlay->extend, recall_record, &recalling);
+    table_overlay_discard(t, overlay);
+}
+
+void counter_table_recall(struct counter_table *t, struct counter_table *loaded)
+{
+    struct table_overlay *overlay = t->overlay;
+    struct table_overlay *older = t->older;
+    CHECK(!t->memory && older && loaded->memory);
+    t->memory = loaded->memory;
+    t->extend = loaded->extend;
+    t->aux = loaded->aux;
+    t->extend_times = loaded->extend_times;
+    t->aux_times = loaded->aux_times;
+    t->shadow = loaded->shadow;
+    loaded->memory = NULL;
+    loaded->extend = loaded->aux = NULL;
+    loaded->shadow = NULL;
+    loaded->file = t->file; /* closing it may block */
     t->file = NULL;
+    t->row.file = NULL;
+    t->overlay = t->older = NULL;
+    recall_overlay(t, older);
+    recall_overlay(t, overlay);
+    table_dicts_note(t);
     atomic_store(&t->row.count, table_count_records(t));
-    return memory;
 }

@@ -57,12 +57,6 @@ static bool phantom_kind_place(struct engine *engine, struct row_table *apart, s
     return phantom_table_place(engine->row, phantom_table_of(apart), phantom_table_of(to), sink);
 }
 
-static void phantom_kind_each_apart(const struct row_table *apart,
-                                    void (*visit)(void *context, uint64_t id), void *context)
-{
-    phantom_table_each_apart(phantom_kind_table(apart), visit, context);
-}
-
 static uint64_t phantom_kind_forget(struct row_table *apart, uint64_t first, uint64_t last)
 {
     return phantom_table_forget(phantom_table_of(apart), first, last);
@@ -226,12 +220,13 @@ static enum engine_image phantom_kind_merge_write(const struct row_writing *w)
 
 const struct table_kind phantom_kind = {
     .name = "phantom",
+    .apart_section = PHANTOM_SECTION_APART,
+    .apart_in_value = true,
     .overlay_sections = PHANTOM_OVERLAY_SECTIONS,
     .excepted = 1u << PHANTOM_SECTION_EXCEPTIONS,
     .create = phantom_kind_create,
     .destroy = phantom_kind_destroy,
     .place = phantom_kind_place,
-    .each_apart = phantom_kind_each_apart,
     .forget = phantom_kind_forget,
     .write_space = phantom_write_space,
     .take_space = phantom_take_space,

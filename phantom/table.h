@@ -158,8 +158,6 @@ void phantom_table_destroy(struct phantom_table *table); /* but its region. NULL
 bool phantom_table_place(struct row *row, struct phantom_table *apart, struct phantom_table *to,
                          struct change_sink *sink);
 uint64_t phantom_table_forget(struct phantom_table *apart, uint64_t first, uint64_t last);
-void phantom_table_each_apart(const struct phantom_table *apart,
-                              void (*visit)(void *context, uint64_t id), void *context);
 
 const struct phantom_shape *phantom_table_shape(const struct phantom_table *table);
 

@@ -35,7 +35,6 @@
 
 #include "base/ticket.h"
 #include "engine/change.h"
-#include "engine/collect.h"
 
 #define ENGINE_SLOTS_MAX      16   /* slots of a record */
 #define ENGINE_VALUE_MAX      512  /* bytes of a value: 16 numbers of 20 digits and commas fit */
@@ -285,13 +284,6 @@ struct engine_functions {
     void (*prepare)(struct engine *engine, struct engine_op *const *ops, size_t n);
     /* READ and TOUCH of n prepared ops: fills status and results of each. */
     void (*read)(struct engine *engine, struct engine_op *const *ops, size_t n);
-    /*
-     * Collects the next records of a space of ids, in their order (engine/collect.h): every record
-     * that is there all the while is met. Blocks, also for the disk. Called by a thread outside the
-     * barrier, which enters it for steps of less than a millisecond; by several at once. The engine
-     * may go while the thread is outside. NULL: the engine cannot.
-     */
-    enum engine_collect_end (*collect)(struct engine *engine, struct engine_collect *collect);
     /* Any other verb, one prepared op. Hands the change, if one was made, to the sink. */
     void (*change)(struct engine *engine, struct engine_op *op, struct change_sink *sink);
     void (*stats_space)(const struct engine *engine, engine_stat_fn *emit, void *context);

@@ -118,6 +118,7 @@
 #define ROW_IMAGE_SECTIONS_MAX 4
 
 struct row;
+struct table_file;
 struct row_table;
 struct table_kind;
 
@@ -221,6 +222,7 @@ struct row_table {
     uint64_t merge_lsn;               /* S of the merge under way */
     uint64_t merge_us;                /* clock before which it is not merged; 0: none has failed */
     uint64_t pool_bytes;              /* of a part in memory: of its pools; by the kind */
+    struct table_file *file;          /* of a dumped part; by the kind */
     unsigned sections;                /* of an image, beside its pages */
     uint32_t section_bytes[ROW_IMAGE_SECTIONS_MAX]; /* of a value; so of an overlay's image */
     struct row_dropped dropped;                     /* ids in its range of recycled tables */
@@ -558,6 +560,10 @@ void row_losses(const struct row *row, const struct row_config *next, struct eng
 /* Calls visit for each table and layer, oldest first, and at last for the one of ids apart. */
 typedef void row_visit(void *context, struct row_table *table, bool layer);
 void row_each(const struct row *row, row_visit *visit, void *context);
+
+/* Calls visit for the id of each record or pair apart; there is a table for them. Stopped. */
+void row_apart_each(const struct row *row, void (*visit)(void *context, uint64_t id),
+                    void *context);
 
 /* Figures every kind has. Of a table: names prefixed "<serial>:", layers summed into it. */
 void row_emit_space(const struct row *row, const struct emitter *to);

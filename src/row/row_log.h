@@ -210,7 +210,7 @@ void row_replay_apart(struct row *row, uint64_t id, bool counted);
 
 /*
  * Everything was replayed: counts what lies apart, finds samples and ahead ids in it again
- * (table_kind.each_apart), and tables ask for what they need. False: there was no table at all
+ * (row_apart_each), and tables ask for what they need. False: there was no table at all
  * and one was made as for a new row; the caller then calls row_log_first(). CHECKs that memory
  * suffices.
  */

@@ -17,7 +17,7 @@
 /* A part that is to come, from a part that stands. bytes 0: none is. */
 struct part_plan {
     uint64_t serial, base, last, bytes;
-    struct row_recall recall; /* begun not NULL: a part comes back instead */
+    struct row_recall recall; /* loaded not NULL: a part comes back instead */
 };
 
 /* ---- memory ---- */
@@ -397,7 +397,7 @@ static struct part_plan parts_step(struct row *row, struct part_step *step)
 {
     const struct part_plan *plan = &step->plan;
     step->used = plan->bytes != 0 && parts_carry_out(row, plan, step->region);
-    if (plan->recall.begun != NULL) {
+    if (plan->recall.loaded != NULL) {
         parts_end_recall(row, &plan->recall);
     }
     bool room = plan->bytes == 0 || step->used || !atomic_load(&row->denied);
@@ -419,7 +419,7 @@ static void parts_plan_return(struct row *row, struct part_plan *plan)
 
 static bool parts_step_is(const struct part_plan *plan)
 {
-    return plan->bytes != 0 || plan->recall.begun != NULL;
+    return plan->bytes != 0 || plan->recall.loaded != NULL;
 }
 
 void row_parts_maintain(struct row *row, struct barrier *barrier)
@@ -446,7 +446,7 @@ void row_parts_maintain(struct row *row, struct barrier *barrier)
         row_dispose(row);
         step = (struct part_step){.plan = next};
         step.region = next.bytes != 0 ? row_part_region(row, next.bytes) : NULL;
-        if (next.recall.begun != NULL) {
+        if (next.recall.loaded != NULL) {
             row_recall_read(row, &step.plan.recall);
         }
     } while (parts_step_is(&step.plan));

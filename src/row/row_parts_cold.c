@@ -1,5 +1,6 @@
 /* row_parts_cold.c: parts leave memory and come back. */
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/point.h"
 #include "row/row_data.h"
 #include "row/row_parts.h"
@@ -93,15 +94,39 @@ uint64_t row_recall_needs(const struct row *row, const struct row_table *part)
     return 2 * (bytes + bytes / ROW_PART_POOLS); /* it grows at once, into another one */
 }
 
+/* A table as the part is described, in memory of its own. NULL: memory is refused. */
+static struct row_table *recall_make(struct row *row, const struct row_table *part)
+{
+    unsigned char description[ROW_DESCRIPTION_MAX];
+    struct row_want want = {.base = part->base,
+                            .description = description,
+                            .description_bytes = row->kind->describe(part, description, NULL)};
+    uint64_t bytes = recall_bytes(row, part);
+    void *memory = memory_region_create(bytes);
+    if (memory == NULL) {
+        return NULL;
+    }
+    struct row_region *region = row_part_region_of(row, memory, bytes);
+    struct row_table *loaded = row_make_table(row, &want, part->last, region);
+    if (loaded == NULL) {
+        row_part_region_give(row, region);
+    }
+    return loaded;
+}
+
 bool row_recall_begin(struct row *row, struct row_table *part, struct row_recall *recall)
 {
-    CHECK(part->cold && !part->merging);
-    *recall = (struct row_recall){.serial = part->serial, .base = part->base};
-    recall->begun = row->kind->recall_begin(part);
-    if (recall->begun == NULL) {
+    CHECK(part->cold && !part->merging && part->file != NULL);
+    *recall = (struct row_recall){.serial = part->serial, .base = part->base, .file = part->file};
+    struct row_table *loaded = recall_make(row, part);
+    if (loaded == NULL || !row->kind->file_begin(part, row->cold, 0)) {
+        if (loaded != NULL) {
+            row_retire_one(row, loaded);
+        }
         return false;
     }
     POINT("part comes back");
+    recall->loaded = loaded;
     part->merging = true; /* nothing else becomes of its file and its overlay meanwhile */
     row->merges++;
     return true;
@@ -109,12 +134,20 @@ bool row_recall_begin(struct row *row, struct row_table *part, struct row_recall
 
 void row_recall_read(const struct row *row, struct row_recall *recall)
 {
-    recall->read = row->kind->recall_read(recall->begun);
+    static const _Atomic bool never = false;
+    _Atomic uint64_t done = 0;
+    char error[ENGINE_ERROR_MAX];
+    recall->read = row->kind->load(row->engine, recall->loaded, recall->file, &done, &never, error);
+    if (!recall->read) {
+        log_warning("%s", error);
+    }
 }
 
-static void recall_stand(struct row *row, struct row_table *part, void *memory)
+static void recall_stand(struct row *row, struct row_table *part, struct row_table *loaded)
 {
-    part->region = row_part_region_of(row, memory, recall_bytes(row, part));
+    row->kind->recall(part, loaded);
+    part->region = loaded->region;
+    loaded->region = NULL;
     part->cold = false;
     part->merging = false;
     CHECK(row->merges > 0);
@@ -128,10 +161,9 @@ bool row_recall_end(struct row *row, const struct row_recall *recall)
     struct row_table *part = row_find(row, recall->base);
     bool same = part != NULL && part->serial == recall->serial && part->merging;
     bool back = same && recall->read;
-    void *memory = row->kind->recall_end(row, back ? part : NULL, recall->begun);
     atomic_store(&row->wake_due, true);
     if (back) {
-        recall_stand(row, part, memory);
+        recall_stand(row, part, recall->loaded);
     } else if (same) {
         CHECK(row_merge_end(row, part, NULL) == NULL);
         row_touch(part); /* an image of both overlays walks dicts that are others now */
@@ -139,6 +171,7 @@ bool row_recall_end(struct row *row, const struct row_recall *recall)
                     "part=%llu",
                     row_space_name(row), (unsigned long long)part->serial);
     }
+    row_retire_one(row, recall->loaded);
     return back;
 }
 
@@ -149,9 +182,7 @@ bool row_recall_now(struct row *row, struct row_table *part)
         return false;
     }
     row_recall_read(row, &recall);
-    bool back = row_recall_end(row, &recall);
-    row_destroy_discarded(row);
-    return back;
+    return row_recall_end(row, &recall);
 }
 
 /* The fullest: it would have to come back first. NULL: there is none, or no room. */

@@ -41,6 +41,8 @@ void row_discard(struct row *row, void *object, void (*destroy)(void *object));
 struct table_kind {
     const char *name;          /* "counter": what its files and stats say */
     unsigned overlay_sections; /* of the image of an overlay */
+    unsigned apart_section;    /* with an entry for each record or pair apart */
+    bool apart_in_value;       /* its id is the first word of the entry's value; else its key */
     unsigned excepted; /* sections whose entries are of what is counted, and not there: bits */
     unsigned sifted;   /* sections of images that `owns` is asked about: bit s is section s */
 
@@ -71,16 +73,11 @@ struct table_kind {
      */
     bool (*part_move)(struct row_table *from, struct row_table *to);
     /*
-     * A dumped part comes back to memory, as a merge that writes no file. begin: its overlay
-     * becomes the older one, as with file_begin; NULL: memory is refused. read, outside, blocks:
-     * its file and older overlay are read into memory; false: they cannot be, and file_end(NULL)
-     * ends it. end: it is in memory, and what its newer overlay has is in it, too; returns its
-     * groups, of so many bytes as it is described with, which are the row's from now on. table
-     * NULL: nothing comes of it, and NULL is returned. What was begun is discarded in any case.
+     * A dumped part, with an older overlay since file_begin(), comes back to memory: it takes what
+     * `loaded`, a table as it is described, has of its file, and what its overlays have. `loaded`
+     * is to be destroyed, with the file, and its region is the part's.
      */
-    void *(*recall_begin)(struct row_table *table);
-    bool (*recall_read)(void *recall);
-    void *(*recall_end)(struct row *row, struct row_table *table, void *recall);
+    void (*recall)(struct row_table *part, struct row_table *loaded);
 
     /* ---- ids apart ---- */
 
@@ -92,9 +89,6 @@ struct table_kind {
      */
     bool (*place)(struct engine *engine, struct row_table *apart, struct row_table *to,
                   struct change_sink *sink);
-    /* Calls visit for the id of each record or pair apart. */
-    void (*each_apart)(const struct row_table *apart, void (*visit)(void *context, uint64_t id),
-                       void *context);
     /* Forgets ids apart from `first` to `last`; returns how many records or pairs they were. */
     uint64_t (*forget)(struct row_table *apart, uint64_t first, uint64_t last);
 

@@ -307,7 +307,7 @@ uint64_t *roll_apart(const struct roll *roll, size_t *count)
 {
     const struct row *row = row_of(roll);
     struct apart_ids ids = {.list = memory_zalloc((row->apart->count + 1) * sizeof(uint64_t))};
-    row->kind->each_apart(row->apart, note_apart, &ids);
+    row_apart_each(row, note_apart, &ids);
     row_policy_sort(ids.list, ids.count);
     *count = ids.count;
     return ids.list;

@@ -390,7 +390,7 @@ static void delete_apart(struct model *m)
         return;
     }
     struct apart apart = {0, memory_zalloc((row->apart->count + 1) * sizeof(uint64_t))};
-    row->kind->each_apart(row->apart, note_apart, &apart);
+    row_apart_each(row, note_apart, &apart);
     for (size_t i = 0; i < apart.count; i++) {
         counters_call_init(&m->calls[0], ENGINE_DELETE, ENGINE_SLOT_RECORD, apart.ids[i], "");
         m->ops[0] = &m->calls[0].op;

@@ -60,7 +60,7 @@ static struct list *list_open(struct dumped_space *f)
 static enum engine_collect_end collect_next(struct list *list)
 {
     struct engine *engine = list->fixture->dumps.engine;
-    return engine->functions->collect(engine, &list->collect);
+    return counter_collect(engine, &list->collect);
 }
 
 /* What an item says is what is there; where it says nothing, something may be there or not. */
