@@ -455,7 +455,7 @@ bool counter_table_file_begin(struct counter_table *t, struct engine_cold *cold,
     return front != NULL;
 }
 
-static struct table_file *dumped(struct counter_table *t, struct table_file *file)
+static struct table_file *table_dumped(struct counter_table *t, struct table_file *file)
 {
     CHECK(t->memory && t->overlay);
     table_leave_memory(t);
@@ -464,7 +464,7 @@ static struct table_file *dumped(struct counter_table *t, struct table_file *fil
     return NULL;
 }
 
-static struct table_file *merged(struct counter_table *t, struct table_file *file)
+static struct table_file *table_merged(struct counter_table *t, struct table_file *file)
 {
     CHECK(t->older && atomic_load(&t->file->users) == 1);
     struct table_file *before = t->file->file;
@@ -487,7 +487,7 @@ static void fold_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *
     CHECK(put); /* as wherever memory for little is refused */
 }
 
-static void unmerge(struct counter_table *t)
+static void table_unmerge(struct counter_table *t)
 {
     CHECK(t->older);
     dict_each(t->overlay->extend, fold_entry, t);
@@ -500,13 +500,13 @@ static void unmerge(struct counter_table *t)
 struct table_file *counter_table_file_end(struct counter_table *t, struct table_file *file)
 {
     if (file) {
-        return t->extend ? dumped(t, file) : merged(t, file);
+        return t->extend ? table_dumped(t, file) : table_merged(t, file);
     }
     if (t->extend) {
         table_overlay_destroy(t->overlay);
         t->overlay = NULL;
     } else {
-        unmerge(t);
+        table_unmerge(t);
     }
     return NULL;
 }
