@@ -110,7 +110,10 @@ void counter_take_slots(struct counter *counter, const struct counter_config *co
     bool same = same_slots(&counter->config, config);
     memmove(counter->config.slots, config->slots, sizeof(config->slots));
     counter->config.slot_count = config->slot_count;
-    counter_names_init(&counter->names, config);
+    memset(&counter->names, 0, sizeof(counter->names));
+    for (size_t i = 0; i < config->slot_count; i++) {
+        engine_slots_add(&counter->names, config->slots[i].name);
+    }
     if (!same) {
         counter_forget_below(counter);
     }
@@ -171,17 +174,6 @@ static bool take_below(struct counter *counter)
     return bytes == 0 || counter->below != NULL;
 }
 
-/* Called after a change of the row. first_base: the row's first base before the change. */
-static void retake_below(struct counter *counter, uint64_t first_base)
-{
-    if (!take_below(counter)) {
-        log_warning("no memory for ids below the oldest table: what is written there is dropped");
-    }
-    if (counter->row.bases[0] < first_base) {
-        counter_forget_below(counter);
-    }
-}
-
 static bool reconfigure(struct counter *counter, const struct counter_config *config,
                         unsigned numbers, char error[COUNTER_ERROR_MAX])
 {
@@ -195,7 +187,6 @@ static bool reconfigure(struct counter *counter, const struct counter_config *co
     }
     row_each(&counter->row, set_view, &viewing);
     bool same = same_slots(&counter->config, config);
-    uint64_t first_base = counter->row.bases[0];
     take_role(counter, config);
     same = !leave_slots(counter, config) && same;
     memcpy(counter->before.at, counter->config.slots, sizeof(counter->before.at));
@@ -211,7 +202,9 @@ static bool reconfigure(struct counter *counter, const struct counter_config *co
         take_row(counter, config, renew);
     }
     counter->config.below_bytes = config->below_bytes;
-    retake_below(counter, first_base);
+    if (!take_below(counter)) {
+        log_warning("no memory for ids below the oldest table: what is written there is dropped");
+    }
     return true;
 }
 
@@ -233,20 +226,6 @@ bool counter_reconfigure(struct engine *engine, const struct counter_config *con
     return reconfigure(counter, &numbered, numbers, error);
 }
 
-static void counter_clear(struct engine *engine)
-{
-    struct counter *counter = (struct counter *)engine;
-    row_log_space(&counter->row);
-    row_clear(&counter->row);
-    counter_forget_below(counter);
-}
-
-static uint64_t counter_recycled(const struct engine *engine)
-{
-    const struct counter *counter = (const struct counter *)engine;
-    return counter->row.recycled_ids + counter_below_figures(counter).evicted;
-}
-
 static void counter_destroy(struct engine *engine)
 {
     struct counter *counter = (struct counter *)engine;
@@ -262,20 +241,12 @@ static void counter_destroy(struct engine *engine)
 
 static const struct engine_functions counter_functions = {
     .kind = "counter",
-    .slots = counter_slots_of,
     .prepare = counter_prepare,
     .read = counter_read,
-    .collect = counter_collect,
     .change = counter_change,
-    .clear = counter_clear,
     .stats_space = counter_stats_space,
     .stats_table = counter_stats_table,
-    .survey = counter_survey,
-    .memory = counter_memory,
-    .populate = row_engine_populate,
-    .maintain = row_engine_maintain,
-    .waited = row_engine_waited,
-    .recycled = counter_recycled,
+    .figures = counter_figures,
     .destroy = counter_destroy,
 };
 
@@ -290,6 +261,7 @@ struct engine *counter_create(const struct counter_config *config, char error[CO
     struct counter_config numbered = *config;
     CHECK(number_slots(counter, &numbered, &counter->slot_numbers));
     counter->engine.functions = &counter_functions;
+    counter->engine.slots = &counter->names;
     counter->engine.space = config->space;
     take_role(counter, config);
     counter_take_slots(counter, &numbered);

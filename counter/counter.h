@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/collect.h"
 #include "engine/engine.h"
 #include "row/row_config.h"
 
@@ -90,6 +91,21 @@ bool counter_reconfigure(struct engine *engine, const struct counter_config *con
  */
 size_t counter_losses(const struct engine *engine, const struct counter_config *config,
                       struct engine_loss losses[ENGINE_LOSSES_MAX]);
+
+/*
+ * Collects the next records, in the order of their ids (engine/collect.h): every record that is
+ * there all the while is met. Blocks, also for the disk. Called by a thread outside the barrier,
+ * which enters it for steps of less than a millisecond; by several at once. The engine may go while
+ * the thread is outside.
+ */
+enum engine_collect_end counter_collect(struct engine *engine, struct engine_collect *collect);
+
+/*
+ * Goes on with a look at the values of all records in memory by a step of less than a millisecond;
+ * some that change meanwhile are left out. False: that was the last. Any thread inside the barrier,
+ * which may be left between steps.
+ */
+bool counter_survey(const struct engine *engine, struct engine_survey *survey);
 
 /* Walks everything and CHECKs the invariants listed in counter/table.h. World stopped. */
 void counter_check(const struct engine *engine);

@@ -182,7 +182,7 @@ static bool parse_names(const struct counter *counter, const struct engine_op *o
         if (!equals || !counter_number_parse(equals + 1, (size_t)(stop - equals - 1), &value)) {
             return false;
         }
-        int slot = counter_names_find(&counter->names, at, (size_t)(equals - at));
+        int slot = engine_slots_find(&counter->names, at, (size_t)(equals - at));
         if (slot < 0 || (operand->set >> slot & 1)) {
             return false;
         }

@@ -52,20 +52,10 @@ static void counter_kind_reopened(struct engine *engine)
 
 /* ---- parts ---- */
 
-static uint64_t counter_kind_part_key(const struct row_table *table, uint64_t id)
-{
-    return counter_table_key(counter_kind_table(table), id);
-}
-
 static uint64_t counter_kind_part_fill(const struct row_table *table, uint64_t base, uint64_t last,
                                        uint64_t bytes)
 {
     return counter_table_part_fill(counter_kind_table(table), base, last, bytes);
-}
-
-static uint64_t counter_kind_part_pools(const struct row_table *table)
-{
-    return counter_table_pool_bytes(counter_kind_table(table));
 }
 
 static bool counter_kind_part_move(struct row_table *from, struct row_table *to)
@@ -73,29 +63,12 @@ static bool counter_kind_part_move(struct row_table *from, struct row_table *to)
     return counter_table_part_move(counter_table_of(from), counter_table_of(to));
 }
 
-static void *counter_kind_recall_begin(struct row_table *table)
+static void counter_kind_recall(struct row_table *part, struct row_table *loaded)
 {
-    return counter_recall_begin(counter_table_of(table));
-}
-
-static bool counter_kind_recall_read(void *recall)
-{
-    return counter_recall_read(recall);
-}
-
-static void *counter_kind_recall_end(struct row_table *table, void *recall)
-{
-    struct counter_table *this = counter_table_of(table);
-    void *memory = counter_recall_end(this, recall);
-    if (table->owner->log != NULL) { /* else replay goes on, and needs all its room */
-        counter_table_restored(this);
+    counter_table_recall(counter_table_of(part), counter_table_of(loaded));
+    if (part->owner->log != NULL) { /* else replay goes on, and needs all its room */
+        counter_table_restored(counter_table_of(part));
     }
-    return memory;
-}
-
-static void counter_kind_recall_free(void *recall)
-{
-    counter_merge_destroy(recall);
 }
 
 /* ---- ids apart ---- */
@@ -104,12 +77,6 @@ static bool counter_kind_place(struct engine *engine, struct row_table *apart, s
                                struct change_sink *sink)
 {
     return counter_table_place(counter_table_of(apart), counter_table_of(to), engine->space, sink);
-}
-
-static void counter_kind_each_apart(const struct row_table *apart,
-                                    void (*visit)(void *context, uint64_t id), void *context)
-{
-    counter_table_each_apart(counter_kind_table(apart), visit, context);
 }
 
 static uint64_t counter_kind_forget(struct row_table *apart, uint64_t first, uint64_t last)
@@ -123,16 +90,6 @@ static size_t counter_kind_describe(const struct row_table *table, unsigned char
                                     unsigned *doubles)
 {
     return counter_table_describe(counter_kind_table(table), bytes, doubles);
-}
-
-static unsigned counter_kind_sections(const struct row_table *table, enum row_image_kind image,
-                                      uint32_t value_bytes[ROW_IMAGE_SECTIONS_MAX])
-{
-    (void)image;
-    value_bytes[COUNTER_TABLE_EXTEND] =
-        counter_table_shape(counter_kind_table(table))->payload_bytes;
-    value_bytes[COUNTER_TABLE_AUX] = sizeof(uint64_t);
-    return COUNTER_TABLE_SECTIONS;
 }
 
 static uint64_t counter_kind_copy_pages(const struct row_table *table, uint64_t first,
@@ -176,14 +133,15 @@ static void counter_kind_restored(struct engine *engine, struct row_table *table
 
 /* ---- dumps ---- */
 
-static void counter_kind_tap(struct row_table *table, struct engine_cold *cold, unsigned overruns)
+static bool counter_kind_file_begin(struct row_table *table, struct engine_cold *cold,
+                                    unsigned overruns)
 {
-    counter_table_tap(counter_table_of(table), cold, overruns);
+    return counter_table_file_begin(counter_table_of(table), cold, overruns);
 }
 
-static void counter_kind_dumped(struct row_table *table, struct table_file *file)
+static struct table_file *counter_kind_file_end(struct row_table *table, struct table_file *file)
 {
-    counter_table_dumped(counter_table_of(table), file);
+    return counter_table_file_end(counter_table_of(table), file);
 }
 
 static bool counter_kind_load_dumped(struct engine *engine, struct row_table *table,
@@ -197,11 +155,6 @@ static bool counter_kind_load_dumped(struct engine *engine, struct row_table *ta
 static void counter_kind_overlay_size(const struct row_table *table, struct row_overlay_size *size)
 {
     counter_table_overlay_size(counter_kind_table(table), size);
-}
-
-static bool counter_kind_merge_begin(struct row_table *table)
-{
-    return counter_table_merge_begin(counter_table_of(table));
 }
 
 static enum engine_image counter_kind_merge_write(const struct row_writing *w)
@@ -218,28 +171,19 @@ static enum engine_image counter_kind_merge_write(const struct row_writing *w)
     return result;
 }
 
-static struct table_file *counter_kind_merge_end(struct row_table *table, struct table_file *file)
-{
-    return counter_table_merge_end(counter_table_of(table), file);
-}
-
 const struct table_kind counter_kind = {
     .name = "counter",
+    .apart_section = COUNTER_TABLE_EXTEND,
+    .overlay_sections = COUNTER_TABLE_SECTIONS,
     .sifted = 1u << COUNTER_TABLE_AUX,
     .create = counter_kind_create,
     .destroy = counter_kind_destroy,
     .settle = counter_kind_settle,
     .reopened = counter_kind_reopened,
-    .part_key = counter_kind_part_key,
     .part_fill = counter_kind_part_fill,
-    .part_pools = counter_kind_part_pools,
     .part_move = counter_kind_part_move,
-    .recall_begin = counter_kind_recall_begin,
-    .recall_read = counter_kind_recall_read,
-    .recall_end = counter_kind_recall_end,
-    .recall_free = counter_kind_recall_free,
+    .recall = counter_kind_recall,
     .place = counter_kind_place,
-    .each_apart = counter_kind_each_apart,
     .forget = counter_kind_forget,
     .write_space = counter_write_space,
     .take_space = counter_take_space,
@@ -247,17 +191,14 @@ const struct table_kind counter_kind = {
     .described_bytes = counter_table_described_bytes,
     .replay = counter_replay,
     .replay_reads = counter_replay_reads,
-    .image_sections = counter_kind_sections,
     .copy_pages = counter_kind_copy_pages,
     .section = counter_kind_section,
     .owns = counter_kind_owns,
     .load = counter_kind_load,
     .restored = counter_kind_restored,
-    .tap = counter_kind_tap,
-    .dumped = counter_kind_dumped,
+    .file_begin = counter_kind_file_begin,
+    .file_end = counter_kind_file_end,
     .load_dumped = counter_kind_load_dumped,
     .overlay_size = counter_kind_overlay_size,
-    .merge_begin = counter_kind_merge_begin,
     .merge_write = counter_kind_merge_write,
-    .merge_end = counter_kind_merge_end,
 };

@@ -1,49 +1,8 @@
-/* counter_ops.c: what a key's tail names, and reads: from the tables to text. */
+/* counter_ops.c: reads: from the tables to text. */
 #include <string.h>
 
 #include "base/hash.h"
 #include "counter/counter_private.h"
-
-#define SOME_MARK '+' /* between the names of a key that names several slots */
-
-/* Names with SOME_MARK between them, each of another slot. Apart: most keys never come here. */
-static __attribute__((noinline)) bool some_of(const struct counter *counter, const char *names,
-                                              const char *end, struct engine_op *op)
-{
-    op->slot = ENGINE_SLOT_SOME;
-    op->some = 0;
-    op->order = 0;
-    for (unsigned i = 0; names <= end; i++) {
-        const char *mark = memchr(names, SOME_MARK, (size_t)(end - names));
-        const char *stop = mark ? mark : end;
-        int slot = counter_names_find(&counter->names, names, (size_t)(stop - names));
-        if (slot < 0 || (op->some >> slot & 1)) {
-            return false;
-        }
-        op->some |= 1u << slot;
-        op->order |= (uint64_t)slot << i * ENGINE_ORDER_BITS;
-        names = stop + 1;
-    }
-    return true;
-}
-
-bool counter_slots_of(const struct engine *engine, const char *tail, size_t length,
-                      struct engine_op *op)
-{
-    const struct counter *counter = (const struct counter *)engine;
-    op->slot = ENGINE_SLOT_RECORD;
-    if (length == 0) {
-        return true;
-    }
-    if (tail[0] != '.') {
-        return false;
-    }
-    if (length == 1) {
-        return true;
-    }
-    op->slot = counter_names_find(&counter->names, tail + 1, length - 1);
-    return op->slot >= 0 || some_of(counter, tail + 1, tail + length, op);
-}
 
 void counter_op_scatter(const struct engine_op *op, const struct counter_values *ordered,
                         struct counter_values *values)

@@ -8,6 +8,7 @@
 #include "counter/below.h"
 #include "counter/counter.h"
 #include "counter/table.h"
+#include "engine/slots.h"
 #include "row/row_cold.h"
 #include "row/row_data.h"
 
@@ -16,7 +17,7 @@
 struct counter {
     struct engine engine; /* first: an engine is a counter */
     uint32_t magic;
-    struct counter_names names; /* of the config's slots */
+    struct engine_slots names; /* of the config's slots */
     struct counter_config config;
     unsigned slot_numbers; /* given so far */
     struct counter_slots {
@@ -52,8 +53,6 @@ static inline struct counter_reader counter_reader_of(const struct counter *coun
 }
 
 /* counter_ops.c */
-bool counter_slots_of(const struct engine *engine, const char *tail, size_t length,
-                      struct engine_op *op);
 void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t n);
 void counter_read(struct engine *engine, struct engine_op *const *ops, size_t n);
 /* The token of what the op's key is with these values; 0: nothing is there. */
@@ -62,9 +61,6 @@ uint64_t counter_token_of(const struct counter *counter, const struct engine_op 
 
 /* counter_change.c */
 void counter_change(struct engine *engine, struct engine_op *op, struct change_sink *sink);
-
-/* counter_collect.c: engine_functions.collect */
-enum engine_collect_end counter_collect(struct engine *engine, struct engine_collect *collect);
 
 /* Bit a slot: what the op's key names. */
 static inline uint32_t counter_op_slots(const struct counter *counter, const struct engine_op *op)
@@ -175,7 +171,6 @@ struct counter_below_stats counter_below_figures(const struct counter *counter);
 void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context);
 uint64_t counter_stats_table(const struct engine *engine, uint64_t from, engine_stat_fn *emit,
                              void *context);
-bool counter_survey(const struct engine *engine, struct engine_survey *survey);
-void counter_memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
+void counter_figures(const struct engine *engine, struct engine_figures *figures);
 
 #endif

@@ -187,11 +187,12 @@ static void add_cold(struct engine_memory *cold, const struct sums *sums,
     cold->held_bytes += sums->overlay_held_bytes + below.held_bytes;
 }
 
-void counter_memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS])
+void counter_figures(const struct engine *engine, struct engine_figures *figures)
 {
     const struct counter *counter = (const struct counter *)engine;
     struct sums sums = {0};
     row_each(&counter->row, add_visited, &sums);
+    struct engine_memory *kinds = figures->memory;
     struct engine_memory *tables = &kinds[ENGINE_MEMORY_TABLES];
     tables->items += sums.in_groups; /* the rest is counted below */
     tables->item_bytes = sums.in_groups ? sums.in_groups_bytes / sums.in_groups : 0;
@@ -205,5 +206,7 @@ void counter_memory(const struct engine *engine, struct engine_memory kinds[ENGI
     kinds[ENGINE_MEMORY_EXTEND].item_bytes = sums.extend_entry_bytes;
     kinds[ENGINE_MEMORY_EXTEND].used_bytes += sums.extend * sums.extend_entry_bytes;
     kinds[ENGINE_MEMORY_EXTEND].held_bytes += sums.extend_pool_bytes;
-    add_cold(&kinds[ENGINE_MEMORY_COLD], &sums, counter_below_figures(counter));
+    struct counter_below_stats below = counter_below_figures(counter);
+    add_cold(&kinds[ENGINE_MEMORY_COLD], &sums, below);
+    figures->recycled = counter->row.recycled_ids + below.evicted;
 }

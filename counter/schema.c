@@ -53,30 +53,6 @@ void counter_schema_init(struct counter_schema *schema, const struct counter_con
     schema->payload_bytes = (bits + 7) / 8;
 }
 
-int counter_names_find_long(const struct counter_names *names, const char *name, size_t length)
-{
-    for (unsigned i = 0; i < names->count; i++) {
-        if (names->lengths[i] == length && memcmp(names->names[i], name, length) == 0) {
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
-void counter_names_init(struct counter_names *names, const struct counter_config *config)
-{
-    memset(names, 0, sizeof(*names));
-    names->count = (unsigned)config->slot_count;
-    names->all = (uint32_t)((1u << config->slot_count) - 1);
-    for (unsigned i = 0; i < names->count; i++) {
-        size_t length = strlen(config->slots[i].name);
-        strcpy(names->names[i], config->slots[i].name);
-        names->lengths[i] = (uint8_t)length;
-        names->heads[i] = text_word(names->names[i], length);
-        names->hashes[i] = hash_bytes(names->names[i], length, 0);
-    }
-}
-
 static int slot_among(const struct counter_slot *slots, unsigned count,
                       const struct counter_slot *wanted)
 {

@@ -9,7 +9,7 @@
  * alone under a sub-key that the table remembers for it. A slot of the table that no view slot
  * names is hidden, for good: if its name comes again that is a slot of another number.
  *
- * What concerns the configuration's slots alone, whatever the table, is a struct counter_names.
+ * What concerns the configuration's slots alone, whatever the table, is in engine/slots.h.
  *
  * Immutable but for counter_view_make, which runs with the world stopped.
  */
@@ -20,7 +20,6 @@
 #include <stdint.h>
 
 #include "base/check.h"
-#include "base/text_word.h"
 #include "base/words.h"
 #include "counter/counter.h"
 
@@ -35,15 +34,6 @@ struct counter_schema {
     unsigned payload_bytes;                        /* P */
     struct counter_slot extras[SCHEMA_EXTRAS_MAX]; /* sub-key ENGINE_SLOTS_MAX + i */
     unsigned extra_count;
-};
-
-struct counter_names {
-    unsigned count;
-    uint32_t all; /* bit a slot */
-    char names[ENGINE_SLOTS_MAX][ENGINE_SPACE_NAME_MAX + 1];
-    uint8_t lengths[ENGINE_SLOTS_MAX];
-    uint64_t heads[ENGINE_SLOTS_MAX]; /* every slot key is compared with them: counter_names_find */
-    uint64_t hashes[ENGINE_SLOTS_MAX]; /* for tokens */
 };
 
 struct counter_view_slot {
@@ -65,27 +55,6 @@ struct counter_view {
 
 /* Returns whether these are slots of a record. On false `error` says what is wrong. */
 bool counter_slots_valid(const struct counter_config *config, char error[COUNTER_ERROR_MAX]);
-
-void counter_names_init(struct counter_names *names, const struct counter_config *config);
-/* counter_names_find() of a name of more than eight bytes. */
-int counter_names_find_long(const struct counter_names *names, const char *name, size_t length);
-
-/* The slot of a name, of any length; -1: none has it. Up to eight bytes of one length that have the
- * same head are the same. */
-static inline int counter_names_find(const struct counter_names *names, const char *name,
-                                     size_t length)
-{
-    if (UNLIKELY(length > TEXT_WORD_BYTES)) {
-        return counter_names_find_long(names, name, length);
-    }
-    uint64_t head = text_word(name, length);
-    for (unsigned i = 0; i < names->count; i++) {
-        if (names->heads[i] == head && names->lengths[i] == length) {
-            return (int)i;
-        }
-    }
-    return -1;
-}
 
 void counter_schema_init(struct counter_schema *schema, const struct counter_config *config);
 

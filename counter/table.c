@@ -37,7 +37,6 @@ static void set_layout(struct counter_table *t)
 /* What a group's number leaves of an id. */
 static void set_split(struct counter_table *t)
 {
-    t->row.key_last = UINT64_MAX >> (64 - t->shape.window_bits);
     t->rem_bits = t->shape.window_bits - t->shape.group_bits;
 }
 
@@ -59,7 +58,11 @@ static bool reserve(struct counter_table *t)
         t->shadow = memory_region_create(t->shape.groups * t->shape.places * sizeof(*t->shadow));
     }
 #endif
-    return t->extend && t->aux && reserve_stripes(t);
+    if (!t->extend || !t->aux) {
+        return false;
+    }
+    table_dicts_note(t);
+    return reserve_stripes(t);
 }
 
 /* The numbers no other table has. */
@@ -67,6 +70,7 @@ static void set_keys(struct counter_table *t, uint64_t secret, const uint64_t ke
 {
     t->secret = secret;
     permute_init(&t->permute, t->shape.window_bits, keys);
+    t->row.keys = &t->permute;
 }
 
 /* A part takes records of another one as they are. */
@@ -206,6 +210,9 @@ struct counter_table *counter_table_create(const struct counter_config *config,
     id_span_clear(&t->row.ids);
     atomic_init(&t->row.apart_first, UINT64_MAX);
     t->row.is_apart = want->apart;
+    t->row.sections = COUNTER_TABLE_SECTIONS;
+    t->row.section_bytes[COUNTER_TABLE_EXTEND] = t->shape.payload_bytes;
+    t->row.section_bytes[COUNTER_TABLE_AUX] = sizeof(uint64_t);
     t->row.window_last = window_last(t);
     if (!(t->memory || want->apart ? reserve(t) : reserve_stripes(t))) {
         counter_table_destroy(t);

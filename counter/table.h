@@ -157,13 +157,11 @@ void counter_table_settle(struct counter_table *table);
 
 /*
  * Ids apart, in a table made with want->apart: a dict alone, every id outside of its window.
- * place, each_apart, forget as in struct table_kind; a slot that `to` has no view of is lost.
+ * place, forget as in struct table_kind; a slot that `to` has no view of is lost.
  * drop_apart: the record is there no more, if it was. All stopped, or nobody else there.
  */
 bool counter_table_place(struct counter_table *apart, struct counter_table *to, uint32_t space,
                          struct change_sink *sink);
-void counter_table_each_apart(const struct counter_table *apart,
-                              void (*visit)(void *context, uint64_t id), void *context);
 uint64_t counter_table_forget(struct counter_table *apart, uint64_t first, uint64_t last);
 void counter_table_drop_apart(struct counter_table *apart, uint64_t id);
 
@@ -318,11 +316,9 @@ enum counter_replayed counter_table_replay(struct counter_table *table,
 
 /* ---- parts (table_part.c, row/row_parts.h): as part_* of struct table_kind ---- */
 
-uint64_t counter_table_key(const struct counter_table *table, uint64_t id);
 uint64_t counter_table_part_fill(const struct counter_table *table, uint64_t base, uint64_t last,
                                  uint64_t bytes);
 bool counter_table_part_move(struct counter_table *from, struct counter_table *to);
-uint64_t counter_table_pool_bytes(const struct counter_table *table);
 /* b, of a part with these keys: 2^b of them from a multiple of that on. last may be ROW_ID_MAX. */
 unsigned counter_part_bits(uint64_t base, uint64_t last, unsigned window_bits);
 
@@ -339,7 +335,7 @@ uint64_t counter_table_count_slot(const struct counter_table *t, const struct co
 
 #define COUNTER_SURVEY_VALUES 40960u /* of a step in groups, and those of one group more */
 /*
- * A step of engine_functions.survey in a table: `slots` are those of its view, as configured.
+ * A step of counter_survey() in a table: `slots` are those of its view, as configured.
  * False: it is through, or the table is dumped. Any thread, inside the barrier.
  */
 bool counter_table_survey(const struct counter_table *t, const struct counter_slot *slots,
@@ -420,17 +416,15 @@ struct engine_cold;
 
 /* What follows is as in struct table_kind. A change of a tapped table for which the overlay has no
  * room goes on all the same, and the dump is given up. */
-void counter_table_tap(struct counter_table *table, struct engine_cold *cold, unsigned overruns);
-void counter_table_dumped(struct counter_table *table, struct table_file *file);
+bool counter_table_file_begin(struct counter_table *table, struct engine_cold *cold,
+                              unsigned overruns);
+struct table_file *counter_table_file_end(struct counter_table *table, struct table_file *file);
 bool counter_table_restore_cold(struct counter_table *table, struct engine_cold *cold,
                                 struct table_file *file, const struct table_file *overlay,
                                 char error[ENGINE_ERROR_MAX]);
 
 void counter_table_overlay_size(const struct counter_table *table, struct row_overlay_size *size);
 uint64_t counter_table_file_bytes(const struct counter_table *table); /* 0: it is in memory */
-
-bool counter_table_merge_begin(struct counter_table *table);
-struct table_file *counter_table_merge_end(struct counter_table *table, struct table_file *file);
 
 /*
  * Writes file and older overlay as one file: create inside the barrier; write outside, in a thread
@@ -443,13 +437,8 @@ enum engine_image counter_merge_write(struct counter_merge *merge, struct table_
                                       const _Atomic bool *stop);
 void counter_merge_destroy(struct counter_merge *merge); /* may block. NULL: no-op */
 
-/*
- * A dumped part comes back (table_kind.recall_begin): as a merge, but that what would be written
- * becomes the part's memory. counter_merge_destroy() in the end.
- */
-struct counter_merge *counter_recall_begin(struct counter_table *table);
-bool counter_recall_read(struct counter_merge *recall);
-void *counter_recall_end(struct counter_table *table, struct counter_merge *recall);
+/* As table_kind.recall. */
+void counter_table_recall(struct counter_table *table, struct counter_table *loaded);
 
 struct counter_table_stats {
     uint64_t records, aux, extend;

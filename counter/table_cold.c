@@ -407,23 +407,6 @@ bool counter_table_replay_reads(const struct counter_table *t, const struct coun
 
 /* ---- coming and going ---- */
 
-void counter_table_tap(struct counter_table *t, struct engine_cold *cold, unsigned overruns)
-{
-    CHECK(t->extend);
-    table_overlay_destroy(t->overlay);
-    t->overlay = cold ? table_overlay_create_tap(t, cold, overruns) : NULL;
-    if (cold && !t->overlay) {
-        row_tap_overran(&t->row);
-    }
-}
-
-void counter_table_dumped(struct counter_table *t, struct table_file *file)
-{
-    CHECK(t->memory && t->overlay);
-    table_leave_memory(t);
-    t->file = table_file_hold(file, t->overlay->cold);
-}
-
 /* False: it is of no table that merges could have made of this one. */
 static bool read_shape(const struct counter_table *t, const struct table_file_info *info,
                        struct counter_shape *shape)
@@ -496,6 +479,7 @@ bool counter_table_restore_cold(struct counter_table *t, struct engine_cold *col
         return false;
     }
     t->file = table_file_hold(file, cold);
+    t->row.file = file;
     return true;
 }
 

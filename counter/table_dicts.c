@@ -15,22 +15,29 @@ uint64_t table_dict_takes(const struct dict *dict, unsigned times)
     return dict_pool_bytes(dict) / times / dict_entry_bytes(dict) * TABLE_DICT_TAKES / 100;
 }
 
+void table_dicts_note(struct counter_table *t)
+{
+    t->row.pool_bytes = dict_pool_bytes(t->extend) + dict_pool_bytes(t->aux);
+}
+
 /* Makes it this many times as large as described. False: that cannot be. */
-static bool resize(struct dict **dict, uint64_t described_bytes, unsigned *times, unsigned wanted)
+static bool resize(struct counter_table *t, struct dict **dict, uint64_t described_bytes,
+                   unsigned *times, unsigned wanted)
 {
     bool resized = dict_resize(dict, described_bytes * wanted);
     *times = resized ? wanted : *times;
+    table_dicts_note(t);
     return resized;
 }
 
 static bool grow_extend(struct counter_table *t)
 {
-    return resize(&t->extend, t->shape.extend_bytes, &t->extend_times, 2 * t->extend_times);
+    return resize(t, &t->extend, t->shape.extend_bytes, &t->extend_times, 2 * t->extend_times);
 }
 
 static bool grow_aux(struct counter_table *t)
 {
-    return resize(&t->aux, t->shape.aux_bytes, &t->aux_times, 2 * t->aux_times);
+    return resize(t, &t->aux, t->shape.aux_bytes, &t->aux_times, 2 * t->aux_times);
 }
 
 static double share_used(const struct dict *dict)
@@ -73,9 +80,9 @@ void table_dicts_trim(struct counter_table *t)
         table_take_back_spilled(t);
     }
     if (t->extend_times > TABLE_ROOMY) { /* if it does not fit it stays */
-        resize(&t->extend, t->shape.extend_bytes, &t->extend_times, TABLE_ROOMY);
+        resize(t, &t->extend, t->shape.extend_bytes, &t->extend_times, TABLE_ROOMY);
     }
     if (t->aux_times > TABLE_ROOMY) {
-        resize(&t->aux, t->shape.aux_bytes, &t->aux_times, TABLE_ROOMY);
+        resize(t, &t->aux, t->shape.aux_bytes, &t->aux_times, TABLE_ROOMY);
     }
 }

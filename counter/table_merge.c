@@ -433,27 +433,42 @@ static unsigned doubles_for(const struct counter_table *t)
     return doubles;
 }
 
-bool counter_table_merge_begin(struct counter_table *t)
+bool counter_table_file_begin(struct counter_table *t, struct engine_cold *cold, unsigned overruns)
 {
-    CHECK(!t->memory && t->file);
+    bool merges = !t->extend;
+    CHECK(!merges || t->file);
     if (t->older) {
         return false;
     }
-    struct table_overlay *front = table_overlay_create_next(t);
-    if (!front) {
+    struct table_overlay *front =
+        merges ? table_overlay_create_next(t) : table_overlay_create_tap(t, cold, overruns);
+    if (merges && !front) {
         return false;
     }
-    t->older = t->overlay;
+    if (merges) {
+        t->older = t->overlay;
+        t->doubles = doubles_for(t);
+    } else {
+        table_overlay_destroy(t->overlay);
+    }
     t->overlay = front;
-    t->doubles = doubles_for(t);
-    return true;
+    return front != NULL;
 }
 
-static struct table_file *merged(struct counter_table *t, struct table_file *file)
+static struct table_file *table_dumped(struct counter_table *t, struct table_file *file)
 {
-    CHECK(atomic_load(&t->file->users) == 1);
+    CHECK(t->memory && t->overlay);
+    table_leave_memory(t);
+    t->file = table_file_hold(file, t->overlay->cold);
+    t->row.file = file;
+    return NULL;
+}
+
+static struct table_file *table_merged(struct counter_table *t, struct table_file *file)
+{
+    CHECK(t->older && atomic_load(&t->file->users) == 1);
     struct table_file *before = t->file->file;
-    t->file->file = file;
+    t->file->file = t->row.file = file;
     table_overlay_discard(t, t->older);
     t->older = NULL;
     table_reshape(t, t->doubles);
@@ -472,58 +487,36 @@ static void fold_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *
     CHECK(put); /* as wherever memory for little is refused */
 }
 
-struct table_file *counter_table_merge_end(struct counter_table *t, struct table_file *file)
+static void table_unmerge(struct counter_table *t)
 {
     CHECK(t->older);
-    if (file) {
-        return merged(t, file);
-    }
     dict_each(t->overlay->extend, fold_entry, t);
     table_overlay_destroy(t->overlay);
     t->overlay = t->older;
     t->older = NULL;
     t->doubles = 0;
+}
+
+struct table_file *counter_table_file_end(struct counter_table *t, struct table_file *file)
+{
+    if (file) {
+        return t->extend ? table_dumped(t, file) : table_merged(t, file);
+    }
+    if (t->extend) {
+        table_overlay_destroy(t->overlay);
+        t->overlay = NULL;
+    } else {
+        table_unmerge(t);
+    }
     return NULL;
 }
 
 /* ---- a part comes back ---- */
 
-struct counter_merge *counter_recall_begin(struct counter_table *t)
-{
-    if (!counter_table_merge_begin(t)) {
-        return NULL;
-    }
-    struct counter_merge *recall = counter_merge_create(t);
-    if (!recall->failed) {
-        return recall;
-    }
-    (void)counter_table_merge_end(t, NULL);
-    counter_merge_destroy(recall);
-    return NULL;
-}
-
-bool counter_recall_read(struct counter_merge *recall)
-{
-    char error[ENGINE_ERROR_MAX];
-    uint64_t pages = recall->bytes / TABLE_PAGE_BYTES;
-    find_changed(recall);
-    if (!table_load_sections(recall->table, recall->file->file, error)) {
-        log_warning("%s", error);
-        return false;
-    }
-    bool read = true;
-    for (uint64_t at = 0; at < pages && read; at += MERGE_PIECE_PAGES) {
-        uint64_t left = pages - at;
-        unsigned count = left < MERGE_PIECE_PAGES ? (unsigned)left : MERGE_PIECE_PAGES;
-        read = merge_as_it_is(recall, at, count);
-    }
-    return read && put_up_to(recall, MERGE_OUTSIDE);
-}
-
-/* What changed while it was read. */
+/* What changed since its file was written. */
 struct recalling {
     struct counter_table *table;
-    struct table_overlay *front;
+    const struct table_overlay *from;
 };
 
 static void recall_record(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
@@ -534,7 +527,7 @@ static void recall_record(void *context, uint64_t id, uint8_t sub, const uint64_
     struct counter_locus locus;
     (void)sub;
     (void)value;
-    table_overlay_get(t, recalling->front, id, table_subs_all(&t->schema), &record);
+    table_overlay_get(t, recalling->from, id, table_subs_all(&t->schema), &record);
     counter_table_locate(t, id, true, &locus);
     while (!table_put_record(t, &locus, &record)) {
         bool grown = table_dicts_grow(t);
@@ -542,28 +535,33 @@ static void recall_record(void *context, uint64_t id, uint8_t sub, const uint64_
     }
 }
 
-void *counter_recall_end(struct counter_table *t, struct counter_merge *recall)
+static void recall_overlay(struct counter_table *t, struct table_overlay *overlay)
 {
-    struct counter_table *read = recall->table;
-    CHECK(!t->memory && t->older && recall->file == t->file);
-    void *memory = recall->memory;
-    t->memory = memory;
-    t->extend = read->extend;
-    t->aux = read->aux;
-    t->extend_times = read->extend_times;
-    t->aux_times = read->aux_times;
-    t->shadow = read->shadow;
-    read->memory = NULL;
-    read->extend = read->aux = NULL;
-    read->shadow = NULL;
-    recall->memory = NULL;
-    struct recalling recalling = {t, t->overlay};
-    table_overlay_discard(t, t->older);
-    t->overlay = t->older = NULL;
-    dict_each(recalling.front->extend, recall_record, &recalling);
-    table_overlay_discard(t, recalling.front);
-    table_file_let_go(t->file); /* the recall has it still */
+    struct recalling recalling = {t, overlay};
+    dict_each(overlay->extend, recall_record, &recalling);
+    table_overlay_discard(t, overlay);
+}
+
+void counter_table_recall(struct counter_table *t, struct counter_table *loaded)
+{
+    struct table_overlay *overlay = t->overlay;
+    struct table_overlay *older = t->older;
+    CHECK(!t->memory && older && loaded->memory);
+    t->memory = loaded->memory;
+    t->extend = loaded->extend;
+    t->aux = loaded->aux;
+    t->extend_times = loaded->extend_times;
+    t->aux_times = loaded->aux_times;
+    t->shadow = loaded->shadow;
+    loaded->memory = NULL;
+    loaded->extend = loaded->aux = NULL;
+    loaded->shadow = NULL;
+    loaded->file = t->file; /* closing it may block */
     t->file = NULL;
+    t->row.file = NULL;
+    t->overlay = t->older = NULL;
+    recall_overlay(t, older);
+    recall_overlay(t, overlay);
+    table_dicts_note(t);
     atomic_store(&t->row.count, table_count_records(t));
-    return memory;
 }

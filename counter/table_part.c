@@ -16,11 +16,6 @@
 
 /* ---- where a key lies ---- */
 
-uint64_t counter_table_key(const struct counter_table *t, uint64_t id)
-{
-    return permute_forward(&t->permute, id & t->permute.mask);
-}
-
 /* The low bits of a key. */
 static uint64_t part_low_bits(uint64_t key, unsigned bits)
 {
@@ -178,7 +173,7 @@ static void part_each_group(struct moving *m, bool clears)
 static void part_move_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
 {
     struct moving *m = context;
-    uint64_t key = counter_table_key(m->from, id);
+    uint64_t key = row_part_key(&m->from->row, id);
     (void)sub;
     if (part_goes(m, key) && !m->refused) {
         uint64_t payload[SCHEMA_PAYLOAD_WORDS] = {0};
@@ -192,7 +187,7 @@ static void part_move_entry(void *context, uint64_t id, uint8_t sub, const uint6
 static void part_move_value(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
 {
     struct moving *m = context;
-    bool stored = !part_goes(m, counter_table_key(m->from, id));
+    bool stored = !part_goes(m, row_part_key(&m->from->row, id));
     while (!stored && !m->refused) {
         stored = dict_put(m->to->aux, id, sub, value);
         m->refused = !stored && !table_dicts_grow(m->to);
@@ -212,7 +207,7 @@ static void note_leaving(void *context, uint64_t id, uint8_t sub, const uint64_t
 {
     struct leaving *leaving = context;
     (void)value;
-    if (part_goes(leaving->moving, counter_table_key(leaving->moving->from, id))) {
+    if (part_goes(leaving->moving, row_part_key(&leaving->moving->from->row, id))) {
         leaving->entries[leaving->count++] = (struct leaving_entry){id, sub};
     }
 }
@@ -290,9 +285,4 @@ void table_part_pools(struct counter_shape *shape, const struct counter_table *o
         shape->extend_bytes = part_pool_for(of->extend, shape->extend_bytes, share, !aux);
     }
     shape->aux_bytes = part_pool_for(of->aux, shape->aux_bytes, share, full && aux);
-}
-
-uint64_t counter_table_pool_bytes(const struct counter_table *t)
-{
-    return dict_pool_bytes(t->extend) + dict_pool_bytes(t->aux);
 }

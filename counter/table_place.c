@@ -190,24 +190,3 @@ uint64_t counter_table_forget(struct counter_table *apart, uint64_t first, uint6
     entries_fini(&entries);
     return forgotten;
 }
-
-struct visiting {
-    void (*visit)(void *context, uint64_t id);
-    void *context;
-};
-
-static void visit_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
-{
-    const struct visiting *visiting = context;
-    (void)sub;
-    (void)value;
-    visiting->visit(visiting->context, id);
-}
-
-void counter_table_each_apart(const struct counter_table *apart,
-                              void (*visit)(void *context, uint64_t id), void *context)
-{
-    struct visiting visiting = {visit, context};
-    CHECK(apart->magic == TABLE_MAGIC && apart->row.is_apart);
-    dict_each(apart->extend, visit_entry, &visiting);
-}

@@ -12,8 +12,8 @@
 #include "base/memory.h"
 #include "base/verlock.h"
 #include "base/words.h"
-#include "counter/permute.h"
 #include "counter/table.h"
+#include "row/permute.h"
 #include "row/row_cold.h"
 
 #define TABLE_MAGIC 0x74626c31u
@@ -501,6 +501,8 @@ uint64_t table_count_records(const struct counter_table *t);
 
 /* Nobody else there; false: memory is refused. The fuller one becomes larger. */
 bool table_dicts_grow(struct counter_table *t);
+/* Notes what they take for the row: called where they are others. */
+void table_dicts_note(struct counter_table *t);
 /* Makes the dicts as large as this many entries need. */
 bool table_dicts_hold(struct counter_table *t, uint64_t extend, uint64_t aux);
 /* If they grew: what is new finds no more room in them than if they had not. */
@@ -522,7 +524,7 @@ void table_part_pools(struct counter_shape *shape, const struct counter_table *o
 /* What the row routes an id by, as far as the table's range says. */
 static inline uint64_t table_route_of(const struct counter_table *t, uint64_t id)
 {
-    return t->in_row && t->in_row->parted && !t->row.is_apart ? counter_table_key(t, id) : id;
+    return t->in_row && t->in_row->parted && !t->row.is_apart ? row_part_key(&t->row, id) : id;
 }
 
 /* ---- ids apart (table_place.c) ---- */

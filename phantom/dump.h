@@ -80,8 +80,8 @@ struct table_file *phantom_dump_file(const struct phantom_dump *dump); /* NULL: 
 /* A file that was just given is the caller's again. */
 void phantom_dump_take_back(struct phantom_dump *dump);
 
-/* As in struct table_kind. Merge CHECKs that there is an overlay and no older one; where memory to
- * make two overlays one again is refused, both stay. */
+/* As file_begin and file_end of struct table_kind, of a dumped one. Merge CHECKs that there is an
+ * overlay and no older one; where memory to make two overlays one again is refused, both stay. */
 void phantom_dump_size(const struct phantom_dump *dump, struct row_overlay_size *size);
 void phantom_dump_merge(struct phantom_dump *dump);
 struct table_file *phantom_dump_merge_end(struct phantom_dump *dump, struct table_file *file,

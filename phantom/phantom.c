@@ -99,18 +99,6 @@ size_t phantom_losses(const struct engine *engine, const struct phantom_config *
 
 /* ---- life ---- */
 
-static void phantom_clear(struct engine *engine)
-{
-    struct phantom *phantom = (struct phantom *)engine;
-    row_log_space(&phantom->row); /* a reader of the journal may begin here */
-    row_clear(&phantom->row);
-}
-
-static uint64_t phantom_recycled(const struct engine *engine)
-{
-    return ((const struct phantom *)engine)->row.recycled_ids;
-}
-
 static void phantom_destroy(struct engine *engine)
 {
     struct phantom *phantom = (struct phantom *)engine;
@@ -125,18 +113,12 @@ static void phantom_destroy(struct engine *engine)
 
 static const struct engine_functions phantom_functions = {
     .kind = "phantom",
-    .slots = phantom_slots_of,
     .prepare = phantom_prepare,
     .read = phantom_read,
     .change = phantom_change,
-    .clear = phantom_clear,
     .stats_space = phantom_stats_space,
     .stats_table = phantom_stats_table,
-    .memory = phantom_memory,
-    .populate = row_engine_populate,
-    .maintain = row_engine_maintain,
-    .waited = row_engine_waited,
-    .recycled = phantom_recycled,
+    .figures = phantom_figures,
     .destroy = phantom_destroy,
 };
 

@@ -35,13 +35,6 @@ static void phantom_kind_destroy(struct row_table *table)
     phantom_table_destroy(phantom_table_of(table));
 }
 
-static uint64_t phantom_kind_held(const struct row_table *table)
-{
-    struct phantom_table_stats stats;
-    phantom_table_stats(phantom_kind_table(table), &stats);
-    return stats.members;
-}
-
 static size_t phantom_kind_describe(const struct row_table *table, unsigned char *bytes,
                                     unsigned *doubles)
 {
@@ -64,30 +57,12 @@ static bool phantom_kind_place(struct engine *engine, struct row_table *apart, s
     return phantom_table_place(engine->row, phantom_table_of(apart), phantom_table_of(to), sink);
 }
 
-static void phantom_kind_each_apart(const struct row_table *apart,
-                                    void (*visit)(void *context, uint64_t id), void *context)
-{
-    phantom_table_each_apart(phantom_kind_table(apart), visit, context);
-}
-
 static uint64_t phantom_kind_forget(struct row_table *apart, uint64_t first, uint64_t last)
 {
     return phantom_table_forget(phantom_table_of(apart), first, last);
 }
 
 /* ---- images ---- */
-
-/* All, even if there is no such dict yet: deletes may be turned on meanwhile. */
-static unsigned phantom_kind_sections(const struct row_table *table, enum row_image_kind image,
-                                      uint32_t value_bytes[ROW_IMAGE_SECTIONS_MAX])
-{
-    value_bytes[PHANTOM_SECTION_EXCEPTIONS] = sizeof(uint64_t);
-    value_bytes[PHANTOM_SECTION_APART] = PHANTOM_APART_VALUE_BYTES;
-    value_bytes[PHANTOM_SECTION_LINES] = PHANTOM_LINE_BYTES;
-    return image == ROW_IMAGE_OVERLAY                          ? PHANTOM_OVERLAY_SECTIONS
-           : phantom_table_is_layer(phantom_kind_table(table)) ? 0
-                                                               : PHANTOM_SECTIONS;
-}
 
 static uint64_t phantom_kind_copy_pages(const struct row_table *table, uint64_t first,
                                         uint64_t most, void *to)
@@ -137,9 +112,11 @@ static bool phantom_kind_load(struct engine *engine, struct row_table *table,
 
 /* ---- dumps ---- */
 
-static void phantom_kind_tap(struct row_table *table, struct engine_cold *cold, unsigned overruns)
+static bool phantom_kind_file_begin(struct row_table *table, struct engine_cold *cold,
+                                    unsigned overruns)
 {
-    phantom_table_tap(phantom_table_of(table), cold, overruns);
+    phantom_table_file_begin(phantom_table_of(table), cold, overruns);
+    return true;
 }
 
 static struct phantom_table *phantom_kind_root(const struct row_table *table)
@@ -147,9 +124,27 @@ static struct phantom_table *phantom_kind_root(const struct row_table *table)
     return phantom_table_of(row_find(table->owner, table->base));
 }
 
-static void phantom_kind_dumped(struct row_table *table, struct table_file *file)
+static void phantom_kind_destroy_dict(void *dict)
 {
-    phantom_table_leave(phantom_kind_root(table), phantom_table_of(table), file);
+    dict_destroy(dict);
+}
+
+static struct table_file *phantom_kind_file_end(struct row_table *table, struct table_file *file)
+{
+    struct phantom_table *holder = phantom_table_of(table);
+    struct table_file *before = NULL;
+    struct dict *spent = NULL;
+    if (phantom_table_is_cold(holder)) {
+        before = phantom_dump_merge_end(holder->dump, file, &spent);
+    } else if (file) {
+        phantom_table_leave(phantom_kind_root(table), holder, file);
+    } else {
+        phantom_table_stay(holder);
+    }
+    if (spent) {
+        row_discard(table->owner, spent, phantom_kind_destroy_dict);
+    }
+    return before;
 }
 
 static bool phantom_kind_load_dumped(struct engine *engine, struct row_table *table,
@@ -170,12 +165,6 @@ static void phantom_kind_overlay_size(const struct row_table *table, struct row_
     if (dump != NULL) {
         phantom_dump_size(dump, size);
     }
-}
-
-static bool phantom_kind_merge_begin(struct row_table *table)
-{
-    phantom_dump_merge(phantom_table_of(table)->dump);
-    return true;
 }
 
 /* Pages of the file that is there, with the older overlay. Outside; the caller holds the dump. */
@@ -229,43 +218,27 @@ static enum engine_image phantom_kind_merge_write(const struct row_writing *w)
     return result == ENGINE_IMAGE_DONE ? row_writing_sections(w) : result;
 }
 
-static void phantom_kind_destroy_dict(void *dict)
-{
-    dict_destroy(dict);
-}
-
-static struct table_file *phantom_kind_merge_end(struct row_table *table, struct table_file *file)
-{
-    struct dict *spent;
-    struct table_file *before = phantom_dump_merge_end(phantom_table_of(table)->dump, file, &spent);
-    if (spent) {
-        row_discard(table->owner, spent, phantom_kind_destroy_dict);
-    }
-    return before;
-}
-
 const struct table_kind phantom_kind = {
     .name = "phantom",
+    .apart_section = PHANTOM_SECTION_APART,
+    .apart_in_value = true,
+    .overlay_sections = PHANTOM_OVERLAY_SECTIONS,
+    .excepted = 1u << PHANTOM_SECTION_EXCEPTIONS,
     .create = phantom_kind_create,
     .destroy = phantom_kind_destroy,
-    .held = phantom_kind_held,
     .place = phantom_kind_place,
-    .each_apart = phantom_kind_each_apart,
     .forget = phantom_kind_forget,
     .write_space = phantom_write_space,
     .take_space = phantom_take_space,
     .describe = phantom_kind_describe,
     .described_bytes = phantom_kind_described_bytes,
     .replay = phantom_replay,
-    .image_sections = phantom_kind_sections,
     .copy_pages = phantom_kind_copy_pages,
     .section = phantom_kind_section,
     .load = phantom_kind_load,
-    .tap = phantom_kind_tap,
-    .dumped = phantom_kind_dumped,
+    .file_begin = phantom_kind_file_begin,
+    .file_end = phantom_kind_file_end,
     .load_dumped = phantom_kind_load_dumped,
     .overlay_size = phantom_kind_overlay_size,
-    .merge_begin = phantom_kind_merge_begin,
     .merge_write = phantom_kind_merge_write,
-    .merge_end = phantom_kind_merge_end,
 };

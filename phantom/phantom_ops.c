@@ -14,13 +14,6 @@
 #define MEMBER_TEXT  '1' /* what a member that is there reads as */
 #define MEMBER_TOKEN 1   /* and its cas token */
 
-bool phantom_slots_of(const struct engine *engine, const char *tail, size_t length,
-                      struct engine_op *op)
-{
-    (void)engine, (void)tail, (void)length, (void)op;
-    return false; /* a key names a member, never a slot */
-}
-
 static struct phantom_member member_of(const struct engine_op *op)
 {
     return (struct phantom_member){

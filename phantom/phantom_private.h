@@ -49,7 +49,7 @@ void phantom_change(struct engine *engine, struct engine_op *op, struct change_s
 void phantom_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context);
 uint64_t phantom_stats_table(const struct engine *engine, uint64_t from, engine_stat_fn *emit,
                              void *context);
-void phantom_memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
+void phantom_figures(const struct engine *engine, struct engine_figures *figures);
 
 /* phantom_config.c */
 struct row_config phantom_row_config(const struct phantom_config *config);

@@ -93,10 +93,10 @@ uint64_t phantom_stats_table(const struct engine *engine, uint64_t from, engine_
 
 /* ---- memory ---- */
 
-void phantom_memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS])
+void phantom_figures(const struct engine *engine, struct engine_figures *figures)
 {
     const struct phantom *phantom = (const struct phantom *)engine;
-    struct engine_memory *filters = &kinds[ENGINE_MEMORY_FILTERS];
+    struct engine_memory *filters = &figures->memory[ENGINE_MEMORY_FILTERS];
     struct phantom_table_stats sum = sum_tables(phantom);
     double bytes = (double)phantom->shape.table_bytes / (double)phantom->shape.capacity;
     filters->items += sum.members > sum.put_cold ? sum.members - sum.put_cold : 0;
@@ -104,9 +104,10 @@ void phantom_memory(const struct engine *engine, struct engine_memory kinds[ENGI
     filters->used_bytes +=
         (uint64_t)((double)(sum.put - sum.put_cold) * bytes) + sum.pools_used_bytes;
     filters->held_bytes += row_held_bytes(&phantom->row) + sum.pools_bytes;
-    struct engine_memory *cold = &kinds[ENGINE_MEMORY_COLD];
+    struct engine_memory *cold = &figures->memory[ENGINE_MEMORY_COLD];
     cold->items += sum.overlay_lines;
     cold->item_bytes = PHANTOM_OVERLAY_LINE_BYTES;
     cold->used_bytes += sum.overlay_lines * PHANTOM_OVERLAY_LINE_BYTES + sum.files_held_bytes;
     cold->held_bytes += sum.overlay_pools_bytes + sum.files_held_bytes;
+    figures->recycled = phantom->row.recycled_ids;
 }

@@ -135,6 +135,11 @@ struct phantom_table *phantom_table_create(const struct phantom_shape *shape,
     t->row.capacity = t->shape.capacity;
     t->row.window_last = phantom_window_last(want);
     t->row.is_apart = want->apart;
+    /* All, even if there is no such dict yet: deletes may be turned on meanwhile. */
+    t->row.sections = want->layer_of ? 0 : PHANTOM_SECTIONS;
+    t->row.section_bytes[PHANTOM_SECTION_EXCEPTIONS] = sizeof(uint64_t);
+    t->row.section_bytes[PHANTOM_SECTION_APART] = PHANTOM_APART_VALUE_BYTES;
+    t->row.section_bytes[PHANTOM_SECTION_LINES] = PHANTOM_LINE_BYTES;
     atomic_init(&t->row.apart_first, UINT64_MAX);
     if (!want->layer_of && !create_own_parts(t, want)) {
         phantom_table_destroy(t);

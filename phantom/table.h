@@ -158,8 +158,6 @@ void phantom_table_destroy(struct phantom_table *table); /* but its region. NULL
 bool phantom_table_place(struct row *row, struct phantom_table *apart, struct phantom_table *to,
                          struct change_sink *sink);
 uint64_t phantom_table_forget(struct phantom_table *apart, uint64_t first, uint64_t last);
-void phantom_table_each_apart(const struct phantom_table *apart,
-                              void (*visit)(void *context, uint64_t id), void *context);
 
 const struct phantom_shape *phantom_table_shape(const struct phantom_table *table);
 
@@ -301,7 +299,10 @@ bool phantom_table_load_dumped(struct phantom_table *holder, struct engine_cold 
                                char error[ENGINE_ERROR_MAX]);
 
 /* As in struct table_kind; `holder`: the table or its layer. */
-void phantom_table_tap(struct phantom_table *holder, struct engine_cold *cold, unsigned overruns);
+void phantom_table_file_begin(struct phantom_table *holder, struct engine_cold *cold,
+                              unsigned overruns);
+/* In memory: nothing came of its file; or it leaves. */
+void phantom_table_stay(struct phantom_table *holder);
 void phantom_table_leave(struct phantom_table *table, struct phantom_table *holder,
                          struct table_file *file);
 /* Something of the table may have left: notes whether. */

@@ -176,26 +176,6 @@ uint64_t phantom_table_forget(struct phantom_table *apart, uint64_t first, uint6
 
 /* ---- all of it ---- */
 
-struct visiting {
-    void (*visit)(void *context, uint64_t id);
-    void *context;
-};
-
-static void visit_one(void *context, uint64_t hash, uint8_t sub, const uint64_t *value)
-{
-    (void)hash;
-    (void)sub;
-    const struct visiting *visiting = context;
-    visiting->visit(visiting->context, value[0]);
-}
-
-void phantom_table_each_apart(const struct phantom_table *apart,
-                              void (*visit)(void *context, uint64_t id), void *context)
-{
-    struct visiting visiting = {visit, context};
-    dict_each(apart->apart, visit_one, &visiting);
-}
-
 /* ---- invariants ---- */
 
 static void check_one(void *context, uint64_t hash, uint8_t sub, const uint64_t *value)

@@ -119,11 +119,16 @@ bool phantom_table_room(struct phantom_table *t, const struct phantom_member *me
 
 /* ---- leaving ---- */
 
-void phantom_table_tap(struct phantom_table *holder, struct engine_cold *cold, unsigned overruns)
+void phantom_table_file_begin(struct phantom_table *holder, struct engine_cold *cold,
+                              unsigned overruns)
 {
-    CHECK(!phantom_table_is_cold(holder) && holder->filter.words);
+    if (phantom_table_is_cold(holder)) {
+        phantom_dump_merge(holder->dump);
+        return;
+    }
+    CHECK(holder->filter.words);
     phantom_dump_release(holder->dump);
-    holder->dump = cold ? phantom_dump_create(cold, holder->shape.table_bytes, overruns) : NULL;
+    holder->dump = phantom_dump_create(cold, holder->shape.table_bytes, overruns);
 }
 
 void phantom_table_note_away(struct phantom_table *t)
@@ -131,6 +136,12 @@ void phantom_table_note_away(struct phantom_table *t)
     const struct row_table *layer = t->row.further;
     t->away = phantom_table_is_cold(t) ||
               (layer && phantom_table_is_cold((const struct phantom_table *)layer));
+}
+
+void phantom_table_stay(struct phantom_table *holder)
+{
+    phantom_dump_release(holder->dump);
+    holder->dump = NULL;
 }
 
 void phantom_table_leave(struct phantom_table *t, struct phantom_table *holder,

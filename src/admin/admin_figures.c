@@ -128,6 +128,7 @@ static void read_space(const struct server *server, const struct space *from,
     const struct engine *engine = from->engine;
     const struct space_settings *settings = &from->settings;
     struct reading reading = {.space = space};
+    struct engine_figures own = {0};
 
     memcpy(space->name, from->name, sizeof(space->name));
     space->kind = settings->kind;
@@ -137,8 +138,9 @@ static void read_space(const struct server *server, const struct space *from,
     space->target = settings->kind == SPACE_PHANTOM ? settings->false_positives : 0;
     describe_slots(settings, space);
     engine->functions->stats_space(engine, figures_take_space, &reading);
-    engine->functions->memory(engine, space->memory);
-    space->recycled = engine->functions->recycled(engine);
+    engine->functions->figures(engine, &own);
+    memcpy(space->memory, own.memory, sizeof(own.memory));
+    space->recycled = own.recycled;
     space->held = space->records + space->members + space->items;
     sum_metrics(from->metrics, sizeof(from->metrics[0]), server->threads,
                 (uint64_t *)&space->counts, sizeof(space->counts) / sizeof(uint64_t));

@@ -6,6 +6,7 @@
 
 #include "base/barrier.h"
 #include "base/memory.h"
+#include "counter/counter.h"
 
 struct surveyed {
     char name[ENGINE_SPACE_NAME_MAX + 1]; /* "": none */
@@ -117,7 +118,7 @@ static bool survey_begin_next(struct admin_survey *survey, const struct spaces *
     for (size_t i = 0; i < spaces->count; i++) {
         size_t at = (survey->next + i) % spaces->count;
 
-        if (spaces->at[at]->engine->functions->survey != NULL) {
+        if (spaces->at[at]->settings.kind == SPACE_COUNTER) {
             survey_begin(survey, spaces->at[at]);
             survey->next = at + 1;
             return true;
@@ -131,13 +132,13 @@ static bool survey_step(struct admin_survey *survey, const struct spaces *spaces
 {
     const struct space *space = survey->name[0] != '\0' ? spaces_find(spaces, survey->name) : NULL;
 
-    if (space == NULL || space->engine->functions->survey == NULL) {
+    if (space == NULL || space->settings.kind != SPACE_COUNTER) {
         return survey_begin_next(survey, spaces);
     }
     if (!survey_is_same(survey, space)) {
         survey_begin(survey, space);
     }
-    if (space->engine->functions->survey(space->engine, &survey->now)) {
+    if (counter_survey(space->engine, &survey->now)) {
         return true;
     }
     struct surveyed *past = survey_place(survey, spaces, survey->name);

@@ -9,6 +9,7 @@
 #include "data/journal_sink.h"
 #include "repl/feed.h"
 #include "repl/receiver.h"
+#include "row/row.h"
 #include "space/populate.h"
 
 #define MIB               1048576.0
@@ -131,7 +132,7 @@ static void keep_counted(struct server *server, const struct spaces *after)
         const struct space *space = server->spaces->at[i];
 
         if (spaces_find(after, space->name) == NULL) {
-            metric_add(&server->recycled_gone, space->engine->functions->recycled(space->engine));
+            metric_add(&server->recycled_gone, engine_recycled(space->engine));
         }
     }
 }
@@ -274,22 +275,22 @@ static bool keeps_stores(const struct server *server, const struct settings *nex
 static void wake_waiting(const struct spaces *before, const struct spaces *after)
 {
     for (size_t i = 0; i < before->count; i++) {
-        struct engine *engine = before->at[i]->engine;
+        const struct space *space = before->at[i];
 
-        if (spaces_find(after, before->at[i]->name) == NULL) {
-            engine->functions->maintain(engine, NULL);
+        if (space != before->plain && spaces_find(after, space->name) == NULL) {
+            row_maintain(space->engine->row, NULL);
         }
     }
 }
 
 static uint64_t reload_held_bytes(const struct engine *engine)
 {
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {0};
+    struct engine_figures figures = {0};
     uint64_t bytes = 0;
 
-    engine->functions->memory(engine, kinds);
+    engine->functions->figures(engine, &figures);
     for (size_t i = 0; i < ENGINE_MEMORY_KINDS; i++) {
-        bytes += kinds[i].held_bytes;
+        bytes += figures.memory[i].held_bytes;
     }
     return bytes;
 }

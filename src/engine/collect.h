@@ -1,6 +1,6 @@
 /*
  * collect.h: the records of a space in the order of their ids, a batch at a time: what lists of
- * keys and exports are made of (engine_functions.collect).
+ * keys and exports are made of (counter_collect).
  *
  * Tables hold ids in the order of a hash. So a batch is found by a look at all of one range: it
  * keeps the smallest `most` ids at or above `from`, sorted, each once. The next batch goes on above

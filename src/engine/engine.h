@@ -35,7 +35,6 @@
 
 #include "base/ticket.h"
 #include "engine/change.h"
-#include "engine/collect.h"
 
 #define ENGINE_SLOTS_MAX      16   /* slots of a record */
 #define ENGINE_VALUE_MAX      512  /* bytes of a value: 16 numbers of 20 digits and commas fit */
@@ -159,7 +158,7 @@ struct engine_op {
     bool created;          /* caller: false; INCR, DECR: nothing was there, it became `initial` */
     bool wants_table;      /* PENDING: for a table, else for a page */
     uint32_t copied_bytes; /* caller: 0; plain, changes: that were copied, for fairness */
-    int32_t ttl_s;         /* plain, changes that end in DONE: as engine_hit's … */
+    int32_t ttl_s;         /* plain, changes that end in DONE: as plain_hit's … */
     int32_t ttl_touched_s; /* … likewise … */
     int32_t ttl_made_s;    /* … likewise */
     uint32_t stored_bytes; /* plain, writes that end in DONE: of the whole value */
@@ -169,30 +168,6 @@ struct engine_op {
 
 /* Gets one figure of a space or table: a name of letters, digits and '_', and its text. */
 typedef void engine_stat_fn(void *context, const char *name, const char *text);
-
-/* What an engine that holds values of any length gives of one that was found. */
-struct engine_hit {
-    const char *value; /* valid during the call */
-    size_t value_length;
-    uint64_t cas;
-    uint32_t flags;
-    int32_t ttl_s;         /* before this look; -1: it does not expire */
-    int32_t ttl_touched_s; /* if it is touched … */
-    int32_t ttl_made_s;    /* … and if this look made it */
-    uint32_t item_bytes;   /* with key and what it costs */
-    uint32_t idle_s;       /* since it was stored or read … */
-    bool fetched;          /* … which it was */
-    bool vivified;         /* it was not there: this look made it */
-    bool stale;            /* it was invalidated */
-    bool sent;             /* an earlier reader was told to renew it … */
-    bool won;              /* … or this one is */
-};
-/* False: there is no room for it now. Called with a lock of the engine held: only copies. */
-typedef bool engine_hit_fn(void *context, const struct engine_hit *hit);
-
-/* One key of a walk, as engine_hit_fn gets one of a read. */
-typedef void engine_key_fn(void *context, const char *key, size_t length,
-                           const struct engine_hit *hit);
 
 /* The memory of one kind an engine holds, for `stats slabs` and `stats items`. */
 enum engine_memory_kind {
@@ -211,7 +186,13 @@ struct engine_memory {
     uint64_t held_bytes; /* reserved */
 };
 
-/* Told, by any thread, that maintain() has something to do; must return at once. */
+/* What an engine says of itself in numbers. */
+struct engine_figures {
+    struct engine_memory memory[ENGINE_MEMORY_KINDS];
+    uint64_t recycled; /* records or members that went with their tables so far */
+};
+
+/* Told, by any thread, that row_maintain() has something to do; must return at once. */
 struct engine_keeper {
     void (*notify)(void *context); /* NULL: nobody is told */
     void *context;
@@ -224,6 +205,7 @@ struct engine_growth {
 
 struct barrier;
 struct cold;
+struct engine_slots;
 struct row;
 struct engine; /* the first member of every engine's own struct */
 
@@ -298,44 +280,12 @@ struct engine_survey {
 
 struct engine_functions {
     const char *kind; /* "counter", "phantom", "plain" */
-    /*
-     * Finds the slots that a key's tail names: the bytes after the id, without the member. "" and
-     * "." are the whole record, ".like" a slot, ".like+read" several. Fills the operation's slot,
-     * and for several some and order. False: a slot is not there (a bad key), or named twice.
-     */
-    bool (*slots)(const struct engine *engine, const char *tail, size_t length,
-                  struct engine_op *op);
     /* Hashes n ops and asks for their memory. Changes nothing. ops may repeat ids. */
     void (*prepare)(struct engine *engine, struct engine_op *const *ops, size_t n);
     /* READ and TOUCH of n prepared ops: fills status and results of each. */
     void (*read)(struct engine *engine, struct engine_op *const *ops, size_t n);
-    /*
-     * READ of one prepared op in an engine whose values do not fit `value`, in place of read(), or
-     * NULL. If it is found, `hit` is called, and the status is DONE, or EXISTS if `hit` had no
-     * room. With touch, its expiry becomes op->expires_s, unless there was no room.
-     */
-    void (*visit)(struct engine *engine, struct engine_op *op, bool touch, engine_hit_fn *hit,
-                  void *context);
-    /*
-     * Makes one step of a walk over all keys, from *cursor on (0 at first), and moves it: calls
-     * visit for a few of them, or none. False: that was the last step, or the walk was over. A key
-     * that is there all the while is visited once. NULL: it cannot.
-     */
-    bool (*walk)(struct engine *engine, uint64_t *cursor, engine_key_fn *visit, void *context);
-    /*
-     * Collects the next records of a space of ids, in their order (engine/collect.h): every record
-     * that is there all the while is met. Blocks, also for the disk. Called by a thread outside the
-     * barrier, which enters it for steps of less than a millisecond; by several at once. The engine
-     * may go while the thread is outside. NULL: the engine cannot.
-     */
-    enum engine_collect_end (*collect)(struct engine *engine, struct engine_collect *collect);
     /* Any other verb, one prepared op. Hands the change, if one was made, to the sink. */
     void (*change)(struct engine *engine, struct engine_op *op, struct change_sink *sink);
-    /* Forgets everything: flush_all. World stopped; with a log, after its reserve() said true. */
-    void (*clear)(struct engine *engine);
-    /* As clear(), but at that clock_monotonic_s(); any thread inside the barrier. NULL: it cannot.
-     */
-    void (*clear_later)(struct engine *engine, uint64_t at_s);
     void (*stats_space)(const struct engine *engine, engine_stat_fn *emit, void *context);
     /*
      * Figures of the table that id `from` belongs to (below the oldest: that), names prefixed
@@ -343,41 +293,29 @@ struct engine_functions {
      */
     uint64_t (*stats_table)(const struct engine *engine, uint64_t from, engine_stat_fn *emit,
                             void *context);
-    /*
-     * Goes on with a look at the values of all records in memory by a step of less than a
-     * millisecond; some that change meanwhile are left out. False: that was the last. Any thread
-     * inside the barrier, which may be left between steps. NULL: it has no slots.
-     */
-    bool (*survey)(const struct engine *engine, struct engine_survey *survey);
-    void (*memory)(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
-    /* Makes resident what was reserved at creation; blocks; stops early once *stop is true. */
-    void (*populate)(struct engine *engine, const _Atomic bool *stop);
-    /*
-     * Does what operations have asked for since the last call: opens, recycles, moves. Blocks;
-     * stops the world only for the switch. `barrier` may be NULL when no other thread is there.
-     */
-    void (*maintain)(struct engine *engine, struct barrier *barrier);
-    /*
-     * Tells that an operation has been pending for a table for as long as one may: others that are
-     * pending, or would be, are refused for a while. Inside the barrier. NULL: no operation ever is
-     * pending.
-     */
-    void (*waited)(struct engine *engine);
-    /* Returns the records or members that were recycled with their tables so far. */
-    uint64_t (*recycled)(const struct engine *engine);
+    /* Fills in its figures, which are all zero. */
+    void (*figures)(const struct engine *engine, struct engine_figures *figures);
     void (*destroy)(struct engine *engine);
 };
 
 struct engine {
     const struct engine_functions *functions;
-    uint32_t space;               /* number of the space, for changes */
-    uint32_t flags;               /* value-flags: the flags values are read back with */
-    bool role_cache;              /* role: cache, else store */
-    struct engine_keeper keeper;  /* set by the server before the engine is shared */
-    struct engine_keeper imager;  /* likewise: told that row_images_wanted() */
-    struct engine_growth *growth; /* likewise; NULL: there is none */
-    const char *name;             /* of its space, for the log; NULL: it has none */
+    const struct engine_slots *slots; /* engine/slots.h; NULL: its keys name none */
+    uint32_t space;                   /* number of the space, for changes */
+    uint32_t flags;                   /* value-flags: the flags values are read back with */
+    bool role_cache;                  /* role: cache, else store */
+    struct engine_keeper keeper;      /* set by the server before the engine is shared */
+    struct engine_keeper imager;      /* likewise: told that row_images_wanted() */
+    struct engine_growth *growth;     /* likewise; NULL: there is none */
+    const char *name;                 /* of its space, for the log; NULL: it has none */
     struct row *row; /* its tables; NULL: it has none, and nothing survives a restart */
 };
+
+static inline uint64_t engine_recycled(const struct engine *engine)
+{
+    struct engine_figures figures = {0};
+    engine->functions->figures(engine, &figures);
+    return figures.recycled;
+}
 
 #endif

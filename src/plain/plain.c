@@ -22,7 +22,7 @@ void plain_flush_if_due(const struct plain *plain, struct plain_shard *shard, ui
     }
 }
 
-static void plain_clear(struct engine *engine)
+void plain_clear(struct engine *engine)
 {
     struct plain *plain = (struct plain *)engine;
 
@@ -33,7 +33,7 @@ static void plain_clear(struct engine *engine)
 }
 
 /* A flush that is due is carried out before the next is noted, and one of the past at once. */
-static void clear_later(struct engine *engine, uint64_t at_s)
+void plain_clear_later(struct engine *engine, uint64_t at_s)
 {
     struct plain *plain = (struct plain *)engine;
     uint64_t now_s = clock_monotonic_s();
@@ -104,57 +104,34 @@ static uint64_t stats_table(const struct engine *engine, uint64_t from, engine_s
     return 0;
 }
 
-static void memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS])
+static void plain_figures(const struct engine *engine, struct engine_figures *figures)
 {
-    struct engine_memory *kind = &kinds[ENGINE_MEMORY_PLAIN];
+    struct engine_memory *kind = &figures->memory[ENGINE_MEMORY_PLAIN];
     struct ring_stats sum;
 
     sum_stats((const struct plain *)engine, &sum);
-    kind->items += sum.items;
-    kind->used_bytes += sum.live_bytes;
-    kind->held_bytes += sum.bytes;
-}
-
-static uint64_t recycled(const struct engine *engine)
-{
-    struct ring_stats sum;
-
-    sum_stats((const struct plain *)engine, &sum);
-    return sum.evicted;
+    kind->items = sum.items;
+    kind->used_bytes = sum.live_bytes;
+    kind->held_bytes = sum.bytes;
+    figures->recycled = sum.evicted;
 }
 
 /* ---- life ---- */
 
-static bool slots(const struct engine *engine, const char *tail, size_t length,
-                  struct engine_op *op)
-{
-    (void)engine; /* its keys have none */
-    (void)tail;
-    (void)length;
-    (void)op;
-    return false;
-}
-
 static void read_nothing(struct engine *engine, struct engine_op *const *ops, size_t n)
 {
-    (void)engine; /* visit() reads */
+    (void)engine; /* plain_visit() reads */
     (void)ops;
     CHECK(n == 0);
 }
 
-static void populate(struct engine *engine, const _Atomic bool *stop)
+void plain_populate(struct engine *engine, const _Atomic bool *stop)
 {
     struct plain *plain = (struct plain *)engine;
 
     for (unsigned i = 0; i < plain->shard_count; i++) {
         ring_populate(plain->shards[i].ring, stop);
     }
-}
-
-static void maintain(struct engine *engine, struct barrier *barrier)
-{
-    (void)engine; /* nothing is ever left to do */
-    (void)barrier;
 }
 
 static void plain_destroy(struct engine *engine)
@@ -170,20 +147,12 @@ static void plain_destroy(struct engine *engine)
 
 static const struct engine_functions functions = {
     .kind = "plain",
-    .slots = slots,
     .prepare = plain_prepare,
     .read = read_nothing,
-    .visit = plain_visit,
-    .walk = plain_walk,
     .change = plain_change,
-    .clear = plain_clear,
-    .clear_later = clear_later,
     .stats_space = stats_space,
     .stats_table = stats_table,
-    .memory = memory,
-    .populate = populate,
-    .maintain = maintain,
-    .recycled = recycled,
+    .figures = plain_figures,
     .destroy = plain_destroy,
 };
 

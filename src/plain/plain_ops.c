@@ -405,14 +405,14 @@ static bool is_soon(const struct engine_op *op, uint32_t before_s, uint32_t afte
 }
 
 static void show(const struct place *place, struct engine_op *op, bool touch, bool vivified,
-                 engine_hit_fn *hit, void *context)
+                 plain_hit_fn *hit, void *context)
 {
     struct ring_item *item = place->item;
     uint32_t before_s = vivified ? 0 : item->expires_s;
     uint32_t after_s = expiry_after(item, op, touch, vivified);
     bool sent = (item->marks & PLAIN_SENT) != 0;
     bool stale = (item->marks & PLAIN_STALE) != 0;
-    const struct engine_hit found = {
+    const struct plain_hit found = {
         .value = ring_value(item),
         .value_length = item->value_length,
         .cas = item->cas,
@@ -440,7 +440,7 @@ static void show(const struct place *place, struct engine_op *op, bool touch, bo
     }
 }
 
-void plain_visit(struct engine *engine, struct engine_op *op, bool touch, engine_hit_fn *hit,
+void plain_visit(struct engine *engine, struct engine_op *op, bool touch, plain_hit_fn *hit,
                  void *context)
 {
     struct place place;
@@ -462,7 +462,7 @@ void plain_visit(struct engine *engine, struct engine_op *op, bool touch, engine
 /* ---- walking ---- */
 
 struct walk {
-    engine_key_fn *visit;
+    plain_key_fn *visit;
     void *context;
     uint64_t now_s;
 };
@@ -473,7 +473,7 @@ static void walk_item(void *context, const struct ring_item *item)
     if (item->expires_s != 0 && item->expires_s <= walk->now_s) {
         return;
     }
-    const struct engine_hit found = {
+    const struct plain_hit found = {
         .value_length = item->value_length,
         .cas = item->cas,
         .flags = item->flags,
@@ -486,7 +486,7 @@ static void walk_item(void *context, const struct ring_item *item)
 }
 
 /* A step is a bucket of a shard's table: items move in the ring, but stay in their bucket. */
-bool plain_walk(struct engine *engine, uint64_t *cursor, engine_key_fn *visit, void *context)
+bool plain_walk(struct engine *engine, uint64_t *cursor, plain_key_fn *visit, void *context)
 {
     struct plain *plain = (struct plain *)engine;
     uint32_t buckets = ring_buckets(plain->shards[0].ring); /* all are as large */

@@ -38,12 +38,9 @@ struct plain {
 /* Forgets what a flush whose time has come is to forget. The shard's lock is held. */
 void plain_flush_if_due(const struct plain *plain, struct plain_shard *shard, uint64_t now_s);
 
-/* plain_ops.c: of struct engine_functions. */
+/* plain_ops.c: as in struct engine_functions. */
 
 void plain_prepare(struct engine *engine, struct engine_op *const *ops, size_t n);
 void plain_change(struct engine *engine, struct engine_op *op, struct change_sink *sink);
-bool plain_walk(struct engine *engine, uint64_t *cursor, engine_key_fn *visit, void *context);
-void plain_visit(struct engine *engine, struct engine_op *op, bool touch, engine_hit_fn *hit,
-                 void *context);
 
 #endif

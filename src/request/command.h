@@ -79,7 +79,7 @@ struct command_metrics {
 enum command_call {
     COMMAND_CALL_NONE, /* answered without an engine: `absent` is the answer */
     COMMAND_CALL_READ,
-    COMMAND_CALL_VISIT, /* engine_functions.visit: runs alone */
+    COMMAND_CALL_VISIT, /* plain_visit(): runs alone */
     COMMAND_CALL_CHANGE,
 };
 

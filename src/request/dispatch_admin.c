@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/num.h"
+#include "plain/plain.h"
 #include "request/dispatch_private.h"
 #include "request/flush.h"
 #include "request/stats.h"
@@ -61,19 +62,14 @@ static enum dispatch_end run_error(struct dispatch_worker *worker, const struct 
 static enum dispatch_end flush_later(struct dispatch_worker *worker, const struct request *request)
 {
     uint64_t at_s = command_exptime_at((int64_t)request->delay);
-    bool any = false;
+    const struct space *plain = worker->spaces->plain;
 
-    for (size_t i = 0; i < worker->spaces->count; i++) {
-        struct engine *engine = worker->spaces->at[i]->engine;
-
-        if (engine->functions->clear_later != NULL) {
-            engine->functions->clear_later(engine, at_s);
-            any = true;
-        }
+    if (plain == NULL) {
+        return dispatch_admin_refuse(worker, request, REPLY_CLIENT_ERROR,
+                                     "flush_all delay not supported");
     }
-    return any ? dispatch_admin_say(worker, request, REPLY_OK, NULL)
-               : dispatch_admin_refuse(worker, request, REPLY_CLIENT_ERROR,
-                                       "flush_all delay not supported");
+    plain_clear_later(plain->engine, at_s);
+    return dispatch_admin_say(worker, request, REPLY_OK, NULL);
 }
 
 /* Suspended until the keeper has done it. If that takes too long it is taken back. */

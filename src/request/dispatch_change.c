@@ -2,9 +2,11 @@
 #include "base/check.h"
 #include "request/dispatch_private.h"
 
-static inline void change_key(struct dispatch_worker *worker, struct engine *engine,
-                              struct engine_op *op)
+static inline void change_key(struct dispatch_worker *worker, struct dispatch_key *key)
 {
+    struct engine *engine = key->space->engine;
+    struct engine_op *op = &key->op;
+
     engine->functions->change(engine, op, worker->sink);
     if (UNLIKELY(worker->has_cold)) {
         dispatch_cold_look(worker, &op, 1);
@@ -15,7 +17,7 @@ static inline void change_key(struct dispatch_worker *worker, struct engine *eng
         }
         return;
     }
-    worker->changed |= engine->functions->visit == NULL; /* what is visited is in no journal */
+    worker->changed |= key->space != worker->spaces->plain; /* which is in no journal */
     worker->copied_bytes += op->copied_bytes;
     worker->conn->busy_since_us = 0;
 }
@@ -28,7 +30,7 @@ static enum engine_status delete_now(struct dispatch_worker *worker, struct disp
     op->verb = ENGINE_DELETE;
     op->compare = false; /* a token was judged by what came before */
     engine->functions->prepare(engine, &op, 1);
-    change_key(worker, engine, op);
+    change_key(worker, key);
     return op->status;
 }
 
@@ -116,7 +118,7 @@ enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct 
     enum command_call call = key->command->call;
 
     if (LIKELY(call == COMMAND_CALL_CHANGE)) {
-        change_key(worker, key->space->engine, &key->op);
+        change_key(worker, key);
         if (LIKELY(key->op.status == ENGINE_DONE && !key->delete_after) &&
             LIKELY(key->space != worker->spaces->plain)) {
             command_done(key->command, key->space, &key->op, worker->metrics,

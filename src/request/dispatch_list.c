@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "plain/plain.h"
 #include "request/dispatch_private.h"
 
 #define LIST_STEPS_MAX       4096
@@ -71,7 +72,7 @@ struct list_step {
     bool full;
 };
 
-static void list_key(void *context, const char *bytes, size_t length, const struct engine_hit *hit)
+static void list_key(void *context, const char *bytes, size_t length, const struct plain_hit *hit)
 {
     struct list_step *step = context;
     uint64_t now = clock_wall_s();
@@ -105,7 +106,7 @@ static enum dispatch_end list_plain(struct dispatch_worker *worker, enum listing
         struct list_step step = {worker, listing, most - conn->listed, 0, false};
         uint64_t cursor = conn->list_cursor;
         size_t before = worker->out->length;
-        more = plain->engine->functions->walk(plain->engine, &cursor, list_key, &step);
+        more = plain_walk(plain->engine, &cursor, list_key, &step);
         if (step.full) { /* again, with an empty output */
             buf_truncate(worker->out, before);
             return before > 0 ? DISPATCH_AGAIN : DISPATCH_CLOSE;

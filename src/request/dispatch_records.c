@@ -201,7 +201,7 @@ static struct space *space_behind(const struct spaces *spaces, const char *name)
     bool behind = name[0] == '\0';
 
     for (size_t i = 0; i < spaces->count; i++) {
-        if (behind && spaces->at[i]->engine->functions->collect != NULL) {
+        if (behind && spaces->at[i]->settings.kind == SPACE_COUNTER) {
             return spaces->at[i];
         }
         behind = behind || strcmp(spaces->at[i]->name, name) == 0;
@@ -367,7 +367,7 @@ enum dispatch_end dispatch_records_export(struct dispatch_worker *worker,
     if (list == NULL && space == NULL) {
         return records_say(worker, request, REPLY_CLIENT_ERROR, "export: no space of that name");
     }
-    if (list == NULL && space->engine->functions->collect == NULL) {
+    if (list == NULL && space->settings.kind != SPACE_COUNTER) {
         return records_say(worker, request, REPLY_CLIENT_ERROR,
                            "export: only spaces of kind counter can be listed");
     }

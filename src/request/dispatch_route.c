@@ -1,5 +1,6 @@
 /* Keys to engine operations: which space, which slot, which row of the command table. */
 #include "base/check.h"
+#include "engine/slots.h"
 #include "request/dispatch_private.h"
 
 static void init_op(struct engine_op *op, char *value, struct net_worker *net)
@@ -76,7 +77,8 @@ static inline enum key_kind find(struct dispatch_worker *worker, const struct re
         if (match->rest_length == 0) {
             return KEY_RECORD;
         }
-        if (!engine->functions->slots(engine, match->rest, match->rest_length, &key->op)) {
+        if (engine->slots == NULL ||
+            !engine_slots_parse(engine->slots, match->rest, match->rest_length, &key->op)) {
             return match->rest[0] == '.' ? KEY_SLOT_UNKNOWN : KEY_BAD;
         }
         return key->op.slot == ENGINE_SLOT_RECORD ? KEY_RECORD : KEY_SLOT;

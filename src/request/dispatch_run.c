@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "plain/plain.h"
 #include "request/dispatch_private.h"
 
 void dispatch_tally_end(struct dispatch_worker *worker, bool answered)
@@ -208,7 +209,7 @@ struct visit {
     const struct request_key *bytes;
 };
 
-static bool visit_hit(void *context, const struct engine_hit *found)
+static bool visit_hit(void *context, const struct plain_hit *found)
 {
     const struct visit *visit = context;
     struct dispatch_worker *worker = visit->worker;
@@ -255,7 +256,7 @@ static void block_visit(struct dispatch_worker *worker, const struct request *re
     struct engine *engine = key->space->engine;
     uint32_t number = (uint32_t)(bytes - &worker->batch.keys[request->first_key]);
 
-    engine->functions->visit(engine, &key->op, request->verb == VERB_GAT, visit_hit, &visit);
+    plain_visit(engine, &key->op, request->verb == VERB_GAT, visit_hit, &visit);
     switch (key->op.status) {
     case ENGINE_DONE:
         dispatch_tally_of(worker, key->space)->hits++;

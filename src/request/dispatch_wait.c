@@ -10,6 +10,7 @@
  */
 #include "request/dispatch.h"
 #include "request/dispatch_private.h"
+#include "row/row.h"
 
 /* Returns whether it is the request that the connection waited for when the turn began. */
 static bool is_first(const struct dispatch_worker *worker, const struct request *request)
@@ -41,8 +42,8 @@ bool dispatch_wait_op(struct dispatch_worker *worker, const struct request *requ
     }
     op->status = ENGINE_ERROR;
     op->error = table || merge ? ENGINE_E_BUSY : ENGINE_E_READ_FAILED;
-    if (table && engine->functions->waited != NULL) {
-        engine->functions->waited(engine);
+    if (table) {
+        row_waited(engine->row);
     }
     return false;
 }

@@ -7,7 +7,9 @@
 #include "base/array.h"
 #include "base/check.h"
 #include "base/memory.h"
+#include "plain/plain.h"
 #include "request/server.h"
+#include "row/row_data.h"
 #include "space/populate.h"
 
 struct asked {
@@ -93,9 +95,13 @@ static size_t clear_spaces(struct server *server, size_t from)
 
     while (i < server->spaces->count &&
            (server->log == NULL || server->log->reserve(server->log))) {
-        struct engine *engine = server->spaces->at[i++]->engine;
+        const struct space *space = server->spaces->at[i++];
 
-        engine->functions->clear(engine);
+        if (space == server->spaces->plain) {
+            plain_clear(space->engine);
+        } else {
+            row_flush(space->engine->row);
+        }
     }
     return i;
 }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "counter/counter.h"
 #include "request/server.h"
 
 struct lister {
@@ -71,15 +72,13 @@ static enum lister_state lister_collect(struct lister_list *list, struct barrier
     if (!lister_enter(&collecting)) {
         return LISTER_GONE;
     }
-    const struct engine_functions *functions = list->engine->functions;
-
     lister_leave(&collecting);
     to->from = list->from;
     to->enter = lister_enter;
     to->leave = lister_leave;
     to->context = &collecting;
     to->stop = &list->stop;
-    switch (functions->collect(list->engine, to)) {
+    switch (counter_collect(list->engine, to)) {
     case ENGINE_COLLECT_DONE:
         return LISTER_READY;
     case ENGINE_COLLECT_GONE:

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/ticket.h"
+#include "engine/collect.h"
 #include "engine/engine.h"
 #include "protocol/protocol.h"
 

@@ -52,9 +52,7 @@ uint64_t stats_recycled(const struct server *server)
     uint64_t sum = metric_read(&server->recycled_gone);
 
     for (size_t i = 0; i < server->spaces->count; i++) {
-        const struct engine *engine = server->spaces->at[i]->engine;
-
-        sum += engine->functions->recycled(engine);
+        sum += engine_recycled(server->spaces->at[i]->engine);
     }
     return sum;
 }

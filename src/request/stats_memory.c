@@ -42,14 +42,13 @@ static const char *const slabs_zeros[] = {
 
 void stats_memory_sum(const struct spaces *spaces, struct engine_memory kinds[ENGINE_MEMORY_KINDS])
 {
-    struct engine_memory own[ENGINE_MEMORY_KINDS];
-
     memset(kinds, 0, ENGINE_MEMORY_KINDS * sizeof(kinds[0]));
     for (size_t i = 0; i < spaces->count; i++) {
         const struct engine *engine = spaces->at[i]->engine;
+        struct engine_figures figures = {0};
+        const struct engine_memory *own = figures.memory;
 
-        memset(own, 0, sizeof(own));
-        engine->functions->memory(engine, own);
+        engine->functions->figures(engine, &figures);
         for (size_t kind = 1; kind < ENGINE_MEMORY_KINDS; kind++) {
             kinds[kind].items += own[kind].items;
             kinds[kind].used_bytes += own[kind].used_bytes;

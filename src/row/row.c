@@ -32,7 +32,7 @@ bool row_init(struct row *row, const struct row_config *config, const struct tab
               struct engine *engine)
 {
     memset(row, 0, sizeof(*row));
-    row->parted = config->any_ids && kind->part_key != NULL;
+    row->parted = config->any_ids && kind->part_move != NULL;
     take_config(row, config);
     row->kind = kind;
     row->engine = engine;
@@ -96,6 +96,9 @@ void row_clear(struct row *row)
     if (row_first_table(row, region) == NULL) {
         row_dispose(row); /* what the old ones held is enough for one */
         CHECK(row_first_table(row, region) != NULL);
+    }
+    if (row->kind->reopened != NULL) {
+        row->kind->reopened(row->engine);
     }
     row_log_first(row);
     row_parts_charge(row);
@@ -186,19 +189,4 @@ void row_each_serial(const struct row *row, engine_table_visit *visit, void *con
 {
     struct serial_visit to = {visit, context};
     row_each(row, visit_serial, &to);
-}
-
-void row_engine_maintain(struct engine *engine, struct barrier *barrier)
-{
-    row_maintain(engine->row, barrier);
-}
-
-void row_engine_populate(struct engine *engine, const _Atomic bool *stop)
-{
-    row_populate(engine->row, stop);
-}
-
-void row_engine_waited(struct engine *engine)
-{
-    row_waited(engine->row);
 }

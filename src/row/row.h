@@ -86,6 +86,7 @@
 #include "engine/emit.h"
 #include "engine/engine.h"
 #include "row/id_span.h"
+#include "row/permute.h"
 #include "row/row_config.h"
 #include "row/row_dropped.h"
 
@@ -114,7 +115,10 @@
  */
 #define ROW_APART_PART 4
 
+#define ROW_IMAGE_SECTIONS_MAX 4
+
 struct row;
+struct table_file;
 struct row_table;
 struct table_kind;
 
@@ -177,23 +181,23 @@ struct row_samples {
 
 struct row_table {
     /* Changed with the world stopped. */
-    uint64_t serial;        /* of its opening; names the table in stats */
-    uint64_t base, last;    /* its range of ids */
-    uint64_t window_last;   /* ids above it are ahead wherever the frontier is */
-    uint64_t low;           /* where its ids really begin: base, or what settling found */
-    uint64_t step;          /* from the frontier of the table it followed to low */
-    uint64_t range;         /* ids a full table spans, as earlier ones showed; 0: not known */
-    uint64_t reach_min;     /* while range is 0: ids up to this far above `trusted` are not ahead */
-    uint64_t capacity;      /* records or members */
-    uint64_t key_last;      /* of a part: the largest key; one more is a power of two */
-    uint64_t grows_to;      /* what it takes when it is dumped, as merges write larger files;
-                               0: its capacity */
-    uint64_t fill;          /* at which the next table opens */
-    uint64_t opened_s;      /* wall clock */
-    uint64_t closed_serial; /* tables made by the time it closed */
-    struct row *owner;      /* NULL: an engine's table on its own */
-    struct row_table *further; /* its next layer; the last one takes every new id */
-    struct row_region *region; /* NULL: it is dumped */
+    uint64_t serial;      /* of its opening; names the table in stats */
+    uint64_t base, last;  /* its range of ids */
+    uint64_t window_last; /* ids above it are ahead wherever the frontier is */
+    uint64_t low;         /* where its ids really begin: base, or what settling found */
+    uint64_t step;        /* from the frontier of the table it followed to low */
+    uint64_t range;       /* ids a full table spans, as earlier ones showed; 0: not known */
+    uint64_t reach_min;   /* while range is 0: ids up to this far above `trusted` are not ahead */
+    uint64_t capacity;    /* records or members */
+    const struct permute *keys; /* of a part: alike in all parts of a row (row/row_parts.h) */
+    uint64_t grows_to;          /* what it takes when it is dumped, as merges write larger files;
+                                   0: its capacity */
+    uint64_t fill;              /* at which the next table opens */
+    uint64_t opened_s;          /* wall clock */
+    uint64_t closed_serial;     /* tables made by the time it closed */
+    struct row *owner;          /* NULL: an engine's table on its own */
+    struct row_table *further;  /* its next layer; the last one takes every new id */
+    struct row_region *region;  /* NULL: it is dumped */
     bool settled;
     bool closed;          /* frontier = last: only late ids come */
     bool refused;         /* no table can be had for it, until the row changes */
@@ -217,7 +221,11 @@ struct row_table {
     uint64_t seen;                    /* ids that had come by the last opening */
     uint64_t merge_lsn;               /* S of the merge under way */
     uint64_t merge_us;                /* clock before which it is not merged; 0: none has failed */
-    struct row_dropped dropped;       /* ids in its range of recycled tables */
+    uint64_t pool_bytes;              /* of a part in memory: of its pools; by the kind */
+    struct table_file *file;          /* of a dumped part; by the kind */
+    unsigned sections;                /* of an image, beside its pages */
+    uint32_t section_bytes[ROW_IMAGE_SECTIONS_MAX]; /* of a value; so of an overlay's image */
+    struct row_dropped dropped;                     /* ids in its range of recycled tables */
     /* By any thread. */
     _Alignas(64) _Atomic uint64_t frontier;
     /*
@@ -395,6 +403,10 @@ static inline struct row_table *row_find_from(const struct row *row, uint64_t id
 }
 
 /* As row_find(), of an id of a parted row. */
+static inline uint64_t row_part_key(const struct row_table *table, uint64_t id)
+{
+    return permute_forward(table->keys, id & table->keys->mask);
+}
 struct row_table *row_find_part(const struct row *row, uint64_t id);
 
 /* As row_find(), whatever the bases are. */
@@ -523,11 +535,6 @@ bool row_asked(const struct row *row);
 /* Makes regions resident, those of tables first. Blocks; ends early once *stop is true. */
 void row_populate(struct row *row, const _Atomic bool *stop);
 
-/* For engine_functions of any engine with a row. */
-void row_engine_maintain(struct engine *engine, struct barrier *barrier);
-void row_engine_populate(struct engine *engine, const _Atomic bool *stop);
-void row_engine_waited(struct engine *engine);
-
 /*
  * Forgets everything and leaves one unsettled first table; its memory is cleared in this call. With
  * a log, its reserve() has said true; so for row_reconfigure().
@@ -553,6 +560,10 @@ void row_losses(const struct row *row, const struct row_config *next, struct eng
 /* Calls visit for each table and layer, oldest first, and at last for the one of ids apart. */
 typedef void row_visit(void *context, struct row_table *table, bool layer);
 void row_each(const struct row *row, row_visit *visit, void *context);
+
+/* Calls visit for the id of each record or pair apart; there is a table for them. Stopped. */
+void row_apart_each(const struct row *row, void (*visit)(void *context, uint64_t id),
+                    void *context);
 
 /* Figures every kind has. Of a table: names prefixed "<serial>:", layers summed into it. */
 void row_emit_space(const struct row *row, const struct emitter *to);

@@ -2,6 +2,7 @@
  * row_apart.c: the table of ids apart: made, made anew, what of it goes in place, and what other
  * tables know of it.
  */
+#include "base/dict.h"
 #include "base/log.h"
 #include "base/point.h"
 #include "row/row_policy.h"
@@ -80,6 +81,27 @@ uint64_t row_apart_forget(struct row *row, uint64_t first, uint64_t last)
 
 /* ---- what other tables know of it ---- */
 
+struct row_apart_visit {
+    void (*visit)(void *context, uint64_t id);
+    void *context;
+    bool in_value;
+};
+
+static void row_apart_visit_entry(void *context, uint64_t key, uint8_t sub, const uint64_t *value)
+{
+    const struct row_apart_visit *to = context;
+    (void)sub;
+    to->visit(to->context, to->in_value ? value[0] : key);
+}
+
+void row_apart_each(const struct row *row, void (*visit)(void *context, uint64_t id), void *context)
+{
+    struct row_apart_visit to = {visit, context, row->kind->apart_in_value};
+    const struct dict *front;
+    dict_each(row->kind->section(row->apart, row->kind->apart_section, 0, &front),
+              row_apart_visit_entry, &to);
+}
+
 void row_apart_note(struct row *row, struct row_table *table, uint64_t id)
 {
     atomic_fetch_add(&row->apart->count, 1);
@@ -113,7 +135,7 @@ void row_apart_see(struct row *row)
         atomic_store(&row->tables[i]->apart_first, UINT64_MAX);
     }
     if (row->apart != NULL && row_count_of(row->apart) > 0) {
-        row->kind->each_apart(row->apart, see_id, row);
+        row_apart_each(row, see_id, row);
     }
     for (size_t i = 0; i < row->count; i++) {
         row_stream_moved(row->tables[i]); /* ids apart left its range, or came to it */
@@ -200,7 +222,7 @@ static void note_above(void *context, uint64_t id)
 static void set_place_at(struct row *row, struct row_table *table)
 {
     struct above above = {.table = table, .frontier = row_frontier_of(table)};
-    row->kind->each_apart(row->apart, note_above, &above);
+    row_apart_each(row, note_above, &above);
     row_policy_sort(above.ids, above.count);
     uint64_t next = above.count > 0 ? above.ids[above.count / PASSED_PART] : UINT64_MAX;
     atomic_store(&table->place_at, next);

@@ -105,7 +105,7 @@ static void check_apart(const struct row *row)
     if (apart != NULL) {
         CHECK(apart->is_apart && apart->further == NULL &&
               apart->serial >= ROW_APART_SERIALS); /* R8 */
-        row->kind->each_apart(apart, check_id_apart, (void *)row);
+        row_apart_each(row, check_id_apart, (void *)row);
     }
 }
 

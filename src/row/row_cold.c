@@ -84,7 +84,9 @@ void row_cold_tap(struct row *row, struct row_table *table)
 {
     table->tapped = true;
     atomic_store(&table->tap, ROW_TAP_WRITING);
-    row->kind->tap(table, row->cold, row->overruns);
+    if (!row->kind->file_begin(table, row->cold, row->overruns)) {
+        row_tap_overran(table);
+    }
     POINT("frozen");
 }
 
@@ -92,7 +94,7 @@ static void row_untap(const struct row *row, struct row_table *table)
 {
     table->tapped = false;
     atomic_store(&table->tap, ROW_TAP_NONE);
-    row->kind->tap(table, NULL, 0);
+    CHECK(row->kind->file_end(table, NULL) == NULL);
 }
 
 /*

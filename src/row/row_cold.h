@@ -24,13 +24,12 @@
  * the tap having been off.
  *
  * The row dumps the table it would have recycled (row.h), when the next opening would find no free
- * region. Ids that the table holds apart above its frontier stay in memory
- * (table_kind.each_apart), since they move when another table opens there. No more tables are
- * dumped than are needed. Requests that need a region meanwhile wait for the dump (ROW_WAIT). If
- * the last dump failed, new ids are refused until one succeeds. The next round of images tries the
- * dump again; or, some seconds later, the first request that needs it does, and then requests wait
- * again. A dump whose overlay had no room for the changes meanwhile has not failed yet, since that
- * may be a matter of a moment: the next round begins it again at once, with a wider overlay,
+ * region. Ids apart stay in memory, since they move when another table opens there. No more tables
+ * are dumped than are needed. Requests that need a region meanwhile wait for the dump (ROW_WAIT).
+ * If the last dump failed, new ids are refused until one succeeds. The next round of images tries
+ * the dump again; or, some seconds later, the first request that needs it does, and then requests
+ * wait again. A dump whose overlay had no room for the changes meanwhile has not failed yet, since
+ * that may be a matter of a moment: the next round begins it again at once, with a wider overlay,
  * ROW_OVERRUNS_MAX times in all. If no table may be dumped, or ROW_ROUTES_MAX tables are there, new
  * ids are refused.
  *

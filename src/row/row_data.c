@@ -37,6 +37,12 @@ void row_log_begin(struct row *row)
     row_log_first(row);
 }
 
+void row_flush(struct row *row)
+{
+    row_log_space(row); /* a reader of the journal may begin here */
+    row_clear(row);
+}
+
 size_t row_state_write(const struct row *row, unsigned char bytes[ENGINE_STATE_MAX])
 {
     size_t length = row->kind->write_space(row->engine, bytes);

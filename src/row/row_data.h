@@ -33,6 +33,8 @@ void row_set_log(struct row *row, struct change_log *log);
 void row_log_begin(struct row *row);
 /* Puts SPACE: what the kind needs of the space has changed. Without a log: nothing. */
 void row_log_space(struct row *row);
+/* Forgets everything, and puts SPACE and FIRST: flush_all. As row_clear(). */
+void row_flush(struct row *row);
 
 /* Writes the space as it is but its tables; returns how many bytes. */
 size_t row_state_write(const struct row *row, unsigned char bytes[ENGINE_STATE_MAX]);

@@ -45,7 +45,7 @@ void row_follow_begin(struct row *row)
     row_each(row, follow_restored, row);
     if (row->apart != NULL) { /* an image's count is of another time than what it holds */
         atomic_store(&row->apart->count, 0);
-        row->kind->each_apart(row->apart, follow_count_apart, row);
+        row_apart_each(row, follow_count_apart, row);
         row_apart_see(row);
     }
     for (size_t i = 0; i < row->count; i++) {

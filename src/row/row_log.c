@@ -150,9 +150,8 @@ static void row_image_begin(const struct row *row, struct row_table *table,
     image->layer = !table->is_apart && row_find(row, table->base) != table;
     image->table_bytes = kind == ROW_IMAGE_MERGE ? row_describe_next(row, table, image->table)
                                                  : row_describe_table(row, table, image->table);
-    if (row->kind->image_sections != NULL) {
-        image->sections = row->kind->image_sections(table, kind, image->section_value_bytes);
-    }
+    image->sections = kind == ROW_IMAGE_OVERLAY ? row->kind->overlay_sections : table->sections;
+    memcpy(image->section_value_bytes, table->section_bytes, sizeof(table->section_bytes));
     if (kind == ROW_IMAGE_MERGE) {
         table->merge_lsn = now;
     }
@@ -248,7 +247,7 @@ static struct table_file *dump_done(struct row *row, const struct row_image *ima
         row_cold_failed(row, table, true);
         return file;
     }
-    row->kind->dumped(table, file);
+    CHECK(row->kind->file_end(table, file) == NULL);
     row_cold_dumped(row, table);
     return NULL;
 }

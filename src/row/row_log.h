@@ -98,8 +98,6 @@ void row_log_first(struct row *row);
 
 /* ---- images ---- */
 
-#define ROW_IMAGE_SECTIONS_MAX 4
-
 enum row_image_kind {
     ROW_IMAGE_TABLE,   /* of a table in memory */
     ROW_IMAGE_DUMP,    /* the same, of a table to be dumped (row/row_cold.h) */
@@ -116,7 +114,7 @@ struct row_image {
     bool layer;
     size_t table_bytes; /* of `table` */
     unsigned char table[ROW_TABLE_BYTES_MAX];
-    /* As the kind says (table_kind.image_sections). */
+    /* As the table and its kind say. */
     unsigned sections;
     uint32_t section_value_bytes[ROW_IMAGE_SECTIONS_MAX];
 };
@@ -212,7 +210,7 @@ void row_replay_apart(struct row *row, uint64_t id, bool counted);
 
 /*
  * Everything was replayed: counts what lies apart, finds samples and ahead ids in it again
- * (table_kind.each_apart), and tables ask for what they need. False: there was no table at all
+ * (row_apart_each), and tables ask for what they need. False: there was no table at all
  * and one was made as for a new row; the caller then calls row_log_first(). CHECKs that memory
  * suffices.
  */

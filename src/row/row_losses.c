@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "row/row_private.h"
+#include "row/row_room.h"
 
 static struct row_bounds bounds_of(const struct row_config *config)
 {

@@ -141,7 +141,7 @@ struct row_table *row_merge_next(struct row *row)
     }
     row_each(row, row_merge_weigh, &choice);
     bool due = choice.table != NULL && row_merge_is_due(row, &choice.size, choice.leaving);
-    if (!due || !row->kind->merge_begin(choice.table)) {
+    if (!due || !row->kind->file_begin(choice.table, row->cold, 0)) {
         row_merge_none(row);
         return NULL;
     }
@@ -166,7 +166,7 @@ struct table_file *row_merge_end(struct row *row, struct row_table *table, struc
     CHECK(row->merges > 0);
     row->merges--;
     atomic_store(&row->wake_due, true);
-    struct table_file *before = row->kind->merge_end(table, file);
+    struct table_file *before = row->kind->file_end(table, file);
     if (file != NULL) { /* the new overlay may have filled meanwhile */
         row_cold_changed(row, table);
     }

@@ -3,6 +3,7 @@
  * the one it follows. Replay (row_replay.c) goes the same way.
  */
 #include "row/row_private.h"
+#include "row/row_room.h"
 
 #include "base/log.h"
 #include "base/point.h"

@@ -17,7 +17,7 @@
 /* A part that is to come, from a part that stands. bytes 0: none is. */
 struct part_plan {
     uint64_t serial, base, last, bytes;
-    struct row_recall recall; /* begun not NULL: a part comes back instead */
+    struct row_recall recall; /* loaded not NULL: a part comes back instead */
 };
 
 /* ---- memory ---- */
@@ -48,16 +48,16 @@ void row_part_region_give(struct row *row, struct row_region *region)
     free(region);
 }
 
-uint64_t row_part_bytes(const struct row *row, const struct row_table *part)
+uint64_t row_part_bytes(const struct row_table *part)
 {
-    return part->cold ? 0 : part->region->bytes + row->kind->part_pools(part);
+    return part->cold ? 0 : part->region->bytes + part->pool_bytes;
 }
 
 uint64_t row_parts_bytes(const struct row *row)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < row->count; i++) {
-        bytes += row_part_bytes(row, row->tables[i]);
+        bytes += row_part_bytes(row->tables[i]);
     }
     return bytes;
 }
@@ -165,7 +165,7 @@ static uint64_t parts_expected(const struct row_table *part, uint64_t part_last,
 static struct part_plan parts_plan_for(const struct row *row, const struct row_table *part)
 {
     struct part_plan plan = {.serial = part->serial, .base = part->base};
-    uint64_t top = part->key_last;
+    uint64_t top = part->keys->mask;
     uint64_t part_last = part->last < top ? part->last : top;
     uint64_t keys = top + 1;
     while (keys > 1 && plan.bytes == 0) {
@@ -249,9 +249,9 @@ static uint64_t parts_bytes_after(const struct row *row, const struct row_table 
 {
     uint64_t pools = plan->bytes / ROW_PART_POOLS;
     bool full = row_count_of(part) < part->fill;
-    pools = full ? row_larger(pools, 2 * row->kind->part_pools(part)) : pools;
+    pools = full ? row_larger(pools, 2 * part->pool_bytes) : pools;
     bool whole = plan->last == part->last;
-    return row_parts_bytes(row) + plan->bytes + pools - (whole ? row_part_bytes(row, part) : 0);
+    return row_parts_bytes(row) + plan->bytes + pools - (whole ? row_part_bytes(part) : 0);
 }
 
 /* Where memory does not suffice others leave it, and the part waits for that; or it is refused. */
@@ -397,7 +397,7 @@ static struct part_plan parts_step(struct row *row, struct part_step *step)
 {
     const struct part_plan *plan = &step->plan;
     step->used = plan->bytes != 0 && parts_carry_out(row, plan, step->region);
-    if (plan->recall.begun != NULL) {
+    if (plan->recall.loaded != NULL) {
         parts_end_recall(row, &plan->recall);
     }
     bool room = plan->bytes == 0 || step->used || !atomic_load(&row->denied);
@@ -419,7 +419,7 @@ static void parts_plan_return(struct row *row, struct part_plan *plan)
 
 static bool parts_step_is(const struct part_plan *plan)
 {
-    return plan->bytes != 0 || plan->recall.begun != NULL;
+    return plan->bytes != 0 || plan->recall.loaded != NULL;
 }
 
 void row_parts_maintain(struct row *row, struct barrier *barrier)
@@ -442,14 +442,11 @@ void row_parts_maintain(struct row *row, struct barrier *barrier)
         if (step.region != NULL && !step.used) {
             row_part_region_give(row, step.region);
         }
-        if (step.plan.recall.begun != NULL) {
-            row_recall_free(row, &step.plan.recall);
-        }
         row_wake(row);
         row_dispose(row);
         step = (struct part_step){.plan = next};
         step.region = next.bytes != 0 ? row_part_region(row, next.bytes) : NULL;
-        if (next.recall.begun != NULL) {
+        if (next.recall.loaded != NULL) {
             row_recall_read(row, &step.plan.recall);
         }
     } while (parts_step_is(&step.plan));

@@ -5,7 +5,7 @@
  *     | part, 3.6 MiB | part, 2.1 MiB | part, 2.4 MiB    | part, 3.1 MiB       |
  *
  * Such a row has no frontier and no late ids. Its tables are *parts*: each holds the ids whose
- * *key* lies in its range, and the key is the id permuted (table_kind.part_key), so all parts fill
+ * *key* lies in its range, and the key is the id permuted (row_part_key), so all parts fill
  * alike. base, last and the row's bases are keys here, not ids. A new row has one part, of
  * `table_bytes` or ROW_PART_BYTES_MAX.
  *
@@ -29,9 +29,9 @@
  * emptiest, and waits for them; so do requests that wait for the growth. One in PARTS_SPARE_SHARE
  * (row_parts_cold.c) of the memory of parts is spare. A dumped part is as any dumped table
  * (row/row_cold.h), but that its file does not grow: at its fill it comes back, and grows as ever.
- * What its file and its overlay have is read into memory outside the stop, while changes go into a
- * new overlay, as in a merge; these are put in with the world stopped. If there is room for all,
- * dumped parts come back one after the other.
+ * What its file has is read outside the stop into a table beside it, while changes go into a new
+ * overlay, as in a merge; what both overlays have is put in with the world stopped. If there is
+ * room for all, dumped parts come back one after the other.
  *
  * A table of a version that knew no parts is the part of all keys. It gives its records up a part
  * at a time, from the smallest key on.
@@ -59,7 +59,7 @@ void row_part_region_give(struct row *row, struct row_region *region);
 void row_region_leave(struct row *row, struct row_region *region);
 
 /* Returns the bytes of a part and its pools, and of all; of those that are dumped: 0. */
-uint64_t row_part_bytes(const struct row *row, const struct row_table *part);
+uint64_t row_part_bytes(const struct row_table *part);
 uint64_t row_parts_bytes(const struct row *row);
 
 /*
@@ -91,7 +91,8 @@ void row_parts_keep_spare(struct row *row);
 /* A part that comes back. */
 struct row_recall {
     uint64_t serial, base;
-    void *begun; /* the kind's; NULL: none comes */
+    struct row_table *loaded; /* its file is read into it; NULL: none comes */
+    const struct table_file *file;
     bool read;
 };
 
@@ -101,9 +102,9 @@ uint64_t row_recall_needs(const struct row *row, const struct row_table *part);
 bool row_recall_begin(struct row *row, struct row_table *part, struct row_recall *recall);
 /* Reads what its file has. Outside the stop; blocks. */
 void row_recall_read(const struct row *row, struct row_recall *recall);
-/* True: it is in memory. False: it is gone, or could not be read, and is as it was. */
+/* True: it is in memory. False: it is gone, or could not be read, and is as it was. What was read
+ * into is retired. */
 bool row_recall_end(struct row *row, const struct row_recall *recall);
-void row_recall_free(const struct row *row, struct row_recall *recall); /* outside; may block */
 /* All of it at once. Nobody else there. */
 bool row_recall_now(struct row *row, struct row_table *part);
 /* Returns the part that may come back as there is room for all; NULL: none may. */

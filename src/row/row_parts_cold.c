@@ -1,5 +1,6 @@
 /* row_parts_cold.c: parts leave memory and come back. */
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/point.h"
 #include "row/row_data.h"
 #include "row/row_parts.h"
@@ -17,7 +18,7 @@ static uint64_t parts_leaving_bytes(const struct row *row)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < row->count; i++) {
-        bytes += row->tables[i]->leaving ? row_part_bytes(row, row->tables[i]) : 0;
+        bytes += row->tables[i]->leaving ? row_part_bytes(row->tables[i]) : 0;
     }
     return bytes;
 }
@@ -57,7 +58,7 @@ bool row_parts_leave(struct row *row, const struct row_table *needed, uint64_t b
         may = part != NULL && (part->whole || row_log_room(row));
         if (may) {
             row_cold_leave(row, part);
-            coming += row_part_bytes(row, part);
+            coming += row_part_bytes(part);
         }
     }
     row_cold_see(row);
@@ -93,15 +94,39 @@ uint64_t row_recall_needs(const struct row *row, const struct row_table *part)
     return 2 * (bytes + bytes / ROW_PART_POOLS); /* it grows at once, into another one */
 }
 
+/* A table as the part is described, in memory of its own. NULL: memory is refused. */
+static struct row_table *recall_make(struct row *row, const struct row_table *part)
+{
+    unsigned char description[ROW_DESCRIPTION_MAX];
+    struct row_want want = {.base = part->base,
+                            .description = description,
+                            .description_bytes = row->kind->describe(part, description, NULL)};
+    uint64_t bytes = recall_bytes(row, part);
+    void *memory = memory_region_create(bytes);
+    if (memory == NULL) {
+        return NULL;
+    }
+    struct row_region *region = row_part_region_of(row, memory, bytes);
+    struct row_table *loaded = row_make_table(row, &want, part->last, region);
+    if (loaded == NULL) {
+        row_part_region_give(row, region);
+    }
+    return loaded;
+}
+
 bool row_recall_begin(struct row *row, struct row_table *part, struct row_recall *recall)
 {
-    CHECK(part->cold && !part->merging);
-    *recall = (struct row_recall){.serial = part->serial, .base = part->base};
-    recall->begun = row->kind->recall_begin(part);
-    if (recall->begun == NULL) {
+    CHECK(part->cold && !part->merging && part->file != NULL);
+    *recall = (struct row_recall){.serial = part->serial, .base = part->base, .file = part->file};
+    struct row_table *loaded = recall_make(row, part);
+    if (loaded == NULL || !row->kind->file_begin(part, row->cold, 0)) {
+        if (loaded != NULL) {
+            row_retire_one(row, loaded);
+        }
         return false;
     }
     POINT("part comes back");
+    recall->loaded = loaded;
     part->merging = true; /* nothing else becomes of its file and its overlay meanwhile */
     row->merges++;
     return true;
@@ -109,13 +134,20 @@ bool row_recall_begin(struct row *row, struct row_table *part, struct row_recall
 
 void row_recall_read(const struct row *row, struct row_recall *recall)
 {
-    recall->read = row->kind->recall_read(recall->begun);
+    static const _Atomic bool never = false;
+    _Atomic uint64_t done = 0;
+    char error[ENGINE_ERROR_MAX];
+    recall->read = row->kind->load(row->engine, recall->loaded, recall->file, &done, &never, error);
+    if (!recall->read) {
+        log_warning("%s", error);
+    }
 }
 
-static void recall_stand(struct row *row, struct row_table *part, void *begun)
+static void recall_stand(struct row *row, struct row_table *part, struct row_table *loaded)
 {
-    uint64_t bytes = recall_bytes(row, part);
-    part->region = row_part_region_of(row, row->kind->recall_end(part, begun), bytes);
+    row->kind->recall(part, loaded);
+    part->region = loaded->region;
+    loaded->region = NULL;
     part->cold = false;
     part->merging = false;
     CHECK(row->merges > 0);
@@ -128,25 +160,19 @@ bool row_recall_end(struct row *row, const struct row_recall *recall)
 {
     struct row_table *part = row_find(row, recall->base);
     bool same = part != NULL && part->serial == recall->serial && part->merging;
+    bool back = same && recall->read;
     atomic_store(&row->wake_due, true);
-    if (same && recall->read) {
-        recall_stand(row, part, recall->begun);
-        return true;
-    }
-    if (same) {
+    if (back) {
+        recall_stand(row, part, recall->loaded);
+    } else if (same) {
         CHECK(row_merge_end(row, part, NULL) == NULL);
         row_touch(part); /* an image of both overlays walks dicts that are others now */
         log_warning("a part of a space cannot be read back, and takes no new ids for now space=%s "
                     "part=%llu",
                     row_space_name(row), (unsigned long long)part->serial);
     }
-    return false;
-}
-
-void row_recall_free(const struct row *row, struct row_recall *recall)
-{
-    row->kind->recall_free(recall->begun);
-    *recall = (struct row_recall){0};
+    row_retire_one(row, recall->loaded);
+    return back;
 }
 
 bool row_recall_now(struct row *row, struct row_table *part)
@@ -156,9 +182,7 @@ bool row_recall_now(struct row *row, struct row_table *part)
         return false;
     }
     row_recall_read(row, &recall);
-    bool back = row_recall_end(row, &recall);
-    row_recall_free(row, &recall);
-    return back;
+    return row_recall_end(row, &recall);
 }
 
 /* The fullest: it would have to come back first. NULL: there is none, or no room. */

@@ -485,8 +485,14 @@ void row_log_whole(struct row *row, const struct row_table *table);
  */
 struct row_table *row_image_owner(const struct row *row, const struct row_image *image);
 
-/* row_keep.c: the same room, and new ids are refused for a while if there is none. Stopped. */
+/* row_keep.c */
+
+/* The same room, and new ids are refused for a while if there is none. Stopped. */
 bool row_keep_log_room(struct row *row);
+/* Destroys retired tables and frees their memory. Keeper, or nobody else there. */
+void row_dispose(struct row *row);
+/* Has every table's limits and ends worked out again: they may have changed. Stopped. */
+void row_look_again(struct row *row);
 
 /* row_cold.c: dumps; all stopped */
 
@@ -529,7 +535,7 @@ void row_merge_see(struct row *row);
 struct row_table *row_merge_next(struct row *row);
 /* True: this merge of the table is under way. table NULL: false. */
 bool row_merge_is(const struct row_table *table, const struct row_image *image);
-/* As table_kind.merge_end. */
+/* As table_kind.file_end. */
 struct table_file *row_merge_end(struct row *row, struct row_table *table, struct table_file *file);
 /*
  * Called after a merge failed: row->merge_paused is set until the round is over, and this table is
@@ -554,44 +560,6 @@ void row_replay_forget(struct row *row);
  * Stopped.
  */
 void row_touch(struct row_table *table);
-
-/* row_keep.c: whose memory is used again; stopped, but row_dispose */
-
-/* What needs a region. */
-enum row_need { ROW_NEED_NEXT, ROW_NEED_JUMP, ROW_NEED_LAYER };
-
-/*
- * True, without recycling: a table for ahead ids would take one that the ids below it need.
- * Stopped.
- */
-bool row_needs_all(const struct row *row);
-/* Destroys retired tables and frees their memory. Keeper, or nobody else there. */
-void row_dispose(struct row *row);
-/* True: a table for ahead ids is one too many, and no jump can give way. */
-bool row_jumps_enough(const struct row *row);
-/*
- * Makes room when no region is free. ROW_ROOM_AGAIN: a region is free once the keeper has cleared
- * it. LATER: a region is free once a dump has ended; the table asks again then (table->awaiting is
- * set). NONE: no table may go.
- */
-enum row_room { ROW_ROOM_NONE, ROW_ROOM_AGAIN, ROW_ROOM_LATER };
-enum row_room row_make_room(struct row *row, struct row_table *table, enum row_need need);
-/*
- * The table (NULL: none) has what it needed: recycles or dumps others until a region is spare, or
- * will be.
- */
-void row_keep_spare(struct row *row, const struct row_table *table, enum row_need need);
-/* Returns how many records or members are lost with a table and its layer. */
-uint64_t row_held(const struct row *row, const struct row_table *table);
-/* Recycles it; the table below takes over its range. Puts DROP. */
-void row_recycle(struct row *row, struct row_table *table);
-/* The same in replay: `dropped` is what DROP says of its ids. */
-void row_drop(struct row *row, struct row_table *table, const struct row_dropped *dropped);
-/* Has every table's limits and ends worked out again: they may have changed. */
-void row_look_again(struct row *row);
-/* From here on the row counts where most ids come in: for every table, or for this one. */
-void row_see_activity(struct row *row);
-void row_see_table(struct row_table *table);
 
 /* Returns the bounds the tables were made by: in a row that follows, the other node's. */
 struct row_bounds row_bounds(const struct row *row);

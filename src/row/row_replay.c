@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "row/row_parts.h"
+#include "row/row_room.h"
 #include "row/row_state.h"
 
 void row_replay_forget(struct row *row)

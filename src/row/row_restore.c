@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "row/row_parts.h"
 #include "row/row_policy.h"
+#include "row/row_room.h"
 #include "row/row_state.h"
 
 /* ---- tables ---- */
@@ -202,7 +203,7 @@ static void gather(void *context, uint64_t id)
 static void gather_apart(struct row *row)
 {
     atomic_store(&row->apart->count, 0);
-    row->kind->each_apart(row->apart, gather, row);
+    row_apart_each(row, gather, row);
     row_apart_see(row);
     for (size_t i = 0; i < row->count; i++) {
         atomic_store(&row->tables[i]->place_at, row->tables[i]->apart_first);

@@ -156,7 +156,7 @@ bool row_state_read(const void *bytes, size_t length, row_state_field *field, vo
     return true;
 }
 
-/* Takes a range over as take_over() of row_keep.c does it for a table that is dropped. */
+/* Takes a range over as take_over() of row_room.c does it for a table that is dropped. */
 static uint64_t reach_to(struct row_state *state, uint64_t last)
 {
     uint64_t left_out = row_dropped_add(&state->dropped, state->last + 1, last);

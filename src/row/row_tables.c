@@ -67,8 +67,8 @@ struct row_table *row_find_part(const struct row *row, uint64_t id)
         return row->count == 1 ? row->tables[0] : NULL;
     }
     const struct row_table *first = row->tables[0];
-    uint64_t key = row->kind->part_key(first, id);
-    double share = (double)key / ((double)first->key_last + 1);
+    uint64_t key = row_part_key(first, id);
+    double share = (double)key / ((double)first->keys->mask + 1);
     size_t at = (size_t)(share * (double)row->count);
     at = at < row->count ? at : row->count - 1;
     while (key < row->bases[at]) {

@@ -7,6 +7,7 @@
  * the memory of a table that leaves is awaited.
  */
 #include "row/row_private.h"
+#include "row/row_room.h"
 
 #include <string.h>
 

@@ -39,37 +39,33 @@ struct row_overlay_size {
 void row_discard(struct row *row, void *object, void (*destroy)(void *object));
 
 struct table_kind {
-    const char *name; /* "counter": what its files and stats say */
-    unsigned sifted;  /* sections of images that `owns` is asked about: bit s is section s */
+    const char *name;          /* "counter": what its files and stats say */
+    unsigned overlay_sections; /* of the image of an overlay */
+    unsigned apart_section;    /* with an entry for each record or pair apart */
+    bool apart_in_value;       /* its id is the first word of the entry's value; else its key */
+    unsigned excepted; /* sections whose entries are of what is counted, and not there: bits */
+    unsigned sifted;   /* sections of images that `owns` is asked about: bit s is section s */
 
     /* ---- a table ---- */
 
     /*
-     * Fills capacity, window_last, key_last (of a part), is_apart and apart_first (UINT64_MAX) of a
-     * new zeroed struct. NULL: memory is refused.
+     * Fills capacity, window_last, is_apart, apart_first (UINT64_MAX), of a part keys and
+     * pool_bytes, and for images sections and section_bytes, of a new zeroed struct. NULL: memory
+     * is refused.
      */
     struct row_table *(*create)(struct engine *engine, const struct row_want *want);
     /* Frees all but its region, if it has one; nobody can reach it, others may use other tables. */
     void (*destroy)(struct row_table *table);
     /* A first table knows its ids: `low` and the frontier have been set. NULL: any ids are fine. */
     void (*settle)(struct engine *engine, struct row_table *table);
-    /*
-     * Returns how many records or members are lost with a table and its layer. NULL: as many as
-     * they count.
-     */
-    uint64_t (*held)(const struct row_table *table);
     /* Ids that row_route() gave no table for have one again. NULL: the kind need not know. */
     void (*reopened)(struct engine *engine);
 
     /* ---- parts of a row of any ids (row/row_parts.h); NULL: its one table never grows ---- */
 
-    /* Returns the key of an id: alike in all parts of a row. Any thread inside. */
-    uint64_t (*part_key)(const struct row_table *table, uint64_t id);
     /* Returns the records at which a part of these keys and bytes is to grow. */
     uint64_t (*part_fill)(const struct row_table *table, uint64_t base, uint64_t last,
                           uint64_t bytes);
-    /* Returns the bytes of its pools. */
-    uint64_t (*part_pools)(const struct row_table *table);
     /*
      * Moves all records of to's keys into `to`, a new part, and counts them there. Of `from` they
      * are no more; where it has other keys, too, it is sound afterwards. False: memory is refused,
@@ -77,17 +73,11 @@ struct table_kind {
      */
     bool (*part_move)(struct row_table *from, struct row_table *to);
     /*
-     * A dumped part comes back to memory, as a merge that writes no file. begin: its overlay
-     * becomes the older one, as with merge_begin; NULL: memory is refused. read, outside, blocks:
-     * its file and older overlay are read into memory; false: they cannot be, and merge_end(NULL)
-     * ends it. end: it is in memory, and what its newer overlay has is in it, too; returns its
-     * groups, of so many bytes as it is described with, which are the row's from now on. free,
-     * outside.
+     * A dumped part, with an older overlay since file_begin(), comes back to memory: it takes what
+     * `loaded`, a table as it is described, has of its file, and what its overlays have. `loaded`
+     * is to be destroyed, with the file, and its region is the part's.
      */
-    void *(*recall_begin)(struct row_table *table);
-    bool (*recall_read)(void *recall);
-    void *(*recall_end)(struct row_table *table, void *recall);
-    void (*recall_free)(void *recall);
+    void (*recall)(struct row_table *part, struct row_table *loaded);
 
     /* ---- ids apart ---- */
 
@@ -99,9 +89,6 @@ struct table_kind {
      */
     bool (*place)(struct engine *engine, struct row_table *apart, struct row_table *to,
                   struct change_sink *sink);
-    /* Calls visit for the id of each record or pair apart. */
-    void (*each_apart)(const struct row_table *apart, void (*visit)(void *context, uint64_t id),
-                       void *context);
     /* Forgets ids apart from `first` to `last`; returns how many records or pairs they were. */
     uint64_t (*forget)(struct row_table *apart, uint64_t first, uint64_t last);
 
@@ -138,9 +125,6 @@ struct table_kind {
 
     /* ---- images ---- */
 
-    /* Returns how many sections an image of this table has, and fills in their values' bytes. */
-    unsigned (*image_sections)(const struct row_table *table, enum row_image_kind image,
-                               uint32_t value_bytes[ROW_IMAGE_SECTIONS_MAX]);
     /*
      * Copies at most `most` pages (TABLE_FILE_PAGE_BYTES) from page `first` on, each as it is at
      * one moment; returns how many, 0 at the end. Inside the barrier, while the table is used.
@@ -168,12 +152,19 @@ struct table_kind {
     /* ---- dumps (row/row_cold.h) ---- */
 
     /*
-     * The image of its dump begins: from here on its changes go into a new, empty overlay, too, in
-     * place of the one of a dump that came to nothing. cold NULL: that one goes, and none comes.
+     * A file of the table is about to be written: its changes go into a new, empty overlay from
+     * here on. Of a table in memory, whose image this is: its changes go there, too, in place of
+     * the overlay of a dump that came to nothing; there is more room after overruns. Of a dumped
+     * one: the overlay becomes the older one, which changes no more. False: memory is refused.
      */
-    void (*tap)(struct row_table *table, struct engine_cold *cold, unsigned overruns);
-    /* It leaves memory: `file`, the table's own from now on, has its image since the tap. */
-    void (*dumped)(struct row_table *table, struct table_file *file);
+    bool (*file_begin)(struct row_table *table, struct engine_cold *cold, unsigned overruns);
+    /*
+     * `file` is the table's own from here on, with what changed since file_begin() before it: the
+     * table leaves memory, or the file that is returned gives way. NULL: nothing came of it. Of a
+     * table in memory the overlay goes; of a dumped one both overlays become one again as far as
+     * memory allows; returns NULL.
+     */
+    struct table_file *(*file_end)(struct row_table *table, struct table_file *file);
     /*
      * Makes a table dumped that was made without a region: `file` has its pages, `overlay` (NULL:
      * there is none) what changed since. True: the file is the table's own. False with `error`.
@@ -183,18 +174,11 @@ struct table_kind {
                         char error[ENGINE_ERROR_MAX]);
     /* Any thread inside the barrier. */
     void (*overlay_size)(const struct row_table *table, struct row_overlay_size *size);
-    /* The overlay becomes the older one, which changes no more. False: memory is refused. */
-    bool (*merge_begin)(struct row_table *table);
     /*
      * Writes the table's next file from its file and its older overlay. Outside the barrier, but
      * for row_writing_enter() (row/row_image.h); may block.
      */
     enum engine_image (*merge_write)(const struct row_writing *w);
-    /*
-     * `file` has all that the file and the older overlay had: returns the file before. NULL: the
-     * merge failed, and both overlays become one again as far as memory allows; returns NULL.
-     */
-    struct table_file *(*merge_end)(struct row_table *table, struct table_file *file);
 };
 
 #endif

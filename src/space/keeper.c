@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "row/row.h"
 #include "space/spaces.h"
 
 /*
@@ -64,7 +65,7 @@ static void keeper_maintain(struct keeper *keeper, const struct keeper_job *job)
 {
     keeper->running = true;
     pthread_mutex_unlock(&keeper->lock);
-    job->engine->functions->maintain(job->engine, keeper->barrier);
+    row_maintain(job->engine->row, keeper->barrier);
     pthread_mutex_lock(&keeper->lock);
     keeper->running = false;
     pthread_cond_broadcast(&keeper->changed);

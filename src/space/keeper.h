@@ -1,6 +1,6 @@
 /*
  * keeper.h: one thread that does what engines ask for and workers must not: open tables, recycle
- * them (engine_functions.maintain). It is named "keeper".
+ * them (row_maintain). It is named "keeper".
  *
  * An engine notifies the keeper through its engine_keeper, from any thread, also while the world is
  * stopped: a flag of its own and, if that was down, one wake-up. The keeper runs the engines that

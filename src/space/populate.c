@@ -6,6 +6,8 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
+#include "plain/plain.h"
+#include "row/row.h"
 
 struct populate {
     pthread_mutex_t bracket; /* held from stop to go */
@@ -16,7 +18,8 @@ struct populate {
     bool started;
     pthread_t thread;
     size_t count;
-    struct engine *engines[SETTINGS_SPACES_MAX];
+    struct row *rows[SETTINGS_SPACES_MAX];
+    struct engine *plain; /* NULL: there is none */
 };
 
 static void *populate_run(void *context)
@@ -24,9 +27,10 @@ static void *populate_run(void *context)
     struct populate *populate = context;
 
     for (size_t i = 0; i < populate->count && !populate->stop; i++) {
-        struct engine *engine = populate->engines[i];
-
-        engine->functions->populate(engine, &populate->stop);
+        row_populate(populate->rows[i], &populate->stop);
+    }
+    if (populate->plain != NULL && !populate->stop) {
+        plain_populate(populate->plain, &populate->stop);
     }
     pthread_mutex_lock(&populate->lock);
     populate->running = false;
@@ -73,8 +77,11 @@ static void populate_begin(struct populate *populate, const struct spaces *space
     populate->stop = false;
     populate->count = 0;
     for (size_t i = 0; i < spaces->count; i++) {
-        populate->engines[populate->count++] = spaces->at[i]->engine;
+        if (spaces->at[i] != spaces->plain) {
+            populate->rows[populate->count++] = spaces->at[i]->engine->row;
+        }
     }
+    populate->plain = spaces->plain != NULL ? spaces->plain->engine : NULL;
     /* without a thread the first use of each page faults, no more */
     pthread_mutex_lock(&populate->lock);
     populate->started = thread_start(&populate->thread, populate_run, populate, "populate");

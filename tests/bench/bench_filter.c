@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "phantom/phantom.h"
+#include "row/row.h"
 #include "tests/bench/line.h"
 
 #define USAGE       "bench_filter [SIZE...]   (as 64K, 16M, 1G)"
@@ -62,7 +63,7 @@ static void change(struct bench *bench, struct engine_op *op)
 
     functions->change(bench->engine, op, change_sink_null());
     while (op->status == ENGINE_PENDING) {
-        functions->maintain(bench->engine, NULL);
+        row_maintain(bench->engine->row, NULL);
         functions->prepare(bench->engine, &op, 1);
         functions->change(bench->engine, op, change_sink_null());
     }

@@ -166,7 +166,7 @@ static bool fill_batch(struct bench *bench)
     for (size_t i = 0; i < BATCH_MAX; i++) {
         functions->change(bench->engine, &bench->ops[i], change_sink_null());
         if (bench->ops[i].status == ENGINE_PENDING) {
-            functions->maintain(bench->engine, NULL);
+            row_maintain(bench->engine->row, NULL);
             return true;
         }
         if (bench->ops[i].status == ENGINE_ERROR) {
@@ -203,12 +203,12 @@ static void fill(struct bench *bench)
 
 static uint64_t bytes_held(const struct bench *bench)
 {
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
+    struct engine_figures figures = {0};
     uint64_t bytes = 0;
 
-    bench->engine->functions->memory(bench->engine, kinds);
+    bench->engine->functions->figures(bench->engine, &figures);
     for (size_t i = 0; i < ENGINE_MEMORY_KINDS; i++) {
-        bytes += kinds[i].held_bytes;
+        bytes += figures.memory[i].held_bytes;
     }
     return bytes;
 }

@@ -14,6 +14,7 @@
 #include "request/dispatch.h"
 #include "request/flush.h"
 #include "request/server.h"
+#include "row/row.h"
 #include "tests/fuzz/frozen_clock.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/net_stand_in.h"
@@ -111,7 +112,7 @@ static void maintain(struct run *run)
         struct space *space = run->spaces->at[i];
 
         while (atomic_exchange(&space->job.asked, false)) {
-            space->engine->functions->maintain(space->engine, run->server->barrier);
+            row_maintain(space->engine->row, run->server->barrier);
         }
     }
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # Holds the shape of the code: functions of at most 70 lines (signature to closing brace), blocks
-# nested at most 3 deep, files of at most 600 lines.
+# nested at most 3 deep, files of at most 600 lines. And of the seams: an engine and a kind of table
+# together have at most so many functions that are called through pointers.
 #   usage: lint_functions.pl [top folder of the tree]
 # Reads C by its brackets: comments, literals and preprocessor lines are blanked, then a `{` that
 # follows a parameter list at file level opens a function, and one that follows if, for, while, do,
@@ -12,6 +13,8 @@ use File::Find;
 my $LINES_MAX = 70;
 my $DEPTH_MAX = 3;
 my $FILE_MAX  = 600;
+my $POINTERS_MAX = 32;
+my %seams = ('src/engine/engine.h' => 'engine_functions', 'src/row/table_kind.h' => 'table_kind');
 my $top = $ARGV[0] // $ENV{ROLLCALL_SOURCE} // '.';
 my ($functions, @mistakes) = (0);
 
@@ -84,6 +87,16 @@ sub check_file {
     push @mistakes, "$path: brackets do not match (this lint cannot read it)" if @open;
 }
 
+# How many members of a struct are pointers to functions. A struct that is not there is a mistake.
+sub count_pointers {
+    my ($path, $struct) = @_;
+    open my $in, '<', "$top/$path" or die "$path: $!\n";
+    my $text = blank(do { local $/; <$in> });
+    my ($body) = $text =~ /^struct $struct \{(.*?)^\};/ms;
+    push @mistakes, "$path: no struct $struct" if !defined $body;
+    return scalar(() = ($body // '') =~ /^ {4}\w[^()]*\(\*\w+\)\(/mg);
+}
+
 my @files;
 for my $folder (qw(src counter phantom tools/rollcall)) {
     next if !-d "$top/$folder";
@@ -93,7 +106,11 @@ for my $folder (qw(src counter phantom tools/rollcall)) {
 }
 die "lint_functions: no sources below $top\n" if !@files;
 check_file($_) for sort @files;
+my $pointers = 0;
+$pointers += count_pointers($_, $seams{$_}) for sort keys %seams;
+push @mistakes, "$pointers functions are called through " . join(' and ', sort values %seams)
+    . "; at most $POINTERS_MAX" if $pointers > $POINTERS_MAX;
 print "$_\n" for @mistakes;
-printf "lint_functions: %d files, %d functions, %d mistakes\n", scalar @files, $functions,
-    scalar @mistakes;
+printf "lint_functions: %d files, %d functions, %d of them through pointers, %d mistakes\n",
+    scalar @files, $functions, $pointers, scalar @mistakes;
 exit(@mistakes ? 1 : 0);

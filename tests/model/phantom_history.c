@@ -176,8 +176,8 @@ static void turn_deletes(struct phantom_history *h)
 static void clear(struct phantom_history *h)
 {
     CHECK(h->recorder->log.reserve(&h->recorder->log));
-    h->engine->functions->clear(h->engine);
-    h->engine->functions->maintain(h->engine, NULL);
+    row_flush(h->engine->row);
+    row_maintain(h->engine->row, NULL);
     h->count = h->count > 1000 ? 1000 : h->count;
 }
 

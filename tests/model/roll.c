@@ -22,6 +22,7 @@
 #include "base/memory.h"
 #include "counter/counter_private.h"
 #include "phantom/phantom_private.h"
+#include "row/row.h"
 #include "row/row_policy.h"
 
 #define FIRST_DENSE   5000u
@@ -117,7 +118,7 @@ static bool take_asked(struct roll *roll)
 static void maintain(struct roll *roll)
 {
     roll->maintained++;
-    roll->engine->functions->maintain(roll->engine, roll->threaded ? roll->barrier : NULL);
+    row_maintain(roll->engine->row, roll->threaded ? roll->barrier : NULL);
 }
 
 static void *keep(void *context)
@@ -306,7 +307,7 @@ uint64_t *roll_apart(const struct roll *roll, size_t *count)
 {
     const struct row *row = row_of(roll);
     struct apart_ids ids = {.list = memory_zalloc((row->apart->count + 1) * sizeof(uint64_t))};
-    row->kind->each_apart(row->apart, note_apart, &ids);
+    row_apart_each(row, note_apart, &ids);
     row_policy_sort(ids.list, ids.count);
     *count = ids.count;
     return ids.list;

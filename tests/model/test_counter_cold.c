@@ -88,7 +88,7 @@ static void wait_a_little(struct worker *w)
     struct dumps *d = &world->dumps;
     w->pending++;
     if (!world->barrier) {
-        d->engine->functions->maintain(d->engine, NULL);
+        row_maintain(d->engine->row, NULL);
         if (row_images_wanted(d->engine->row)) {
             dumps_round(d, NULL, NULL, false);
         }
@@ -341,7 +341,7 @@ static void one_step(struct world *world, struct worker *w)
 {
     struct dumps *d = &world->dumps;
     work(w, OPS_A_STEP);
-    d->engine->functions->maintain(d->engine, NULL);
+    row_maintain(d->engine->row, NULL);
     dumps_leave(d, test_random_below(&world->random, dumps_tables(d)));
     unsigned what = (unsigned)test_random_below(&world->random, 8);
     if (what < 4) {
@@ -462,7 +462,7 @@ static void *keep(void *context)
     struct keeper *keeper = context;
     struct engine *engine = keeper->world->dumps.engine;
     while (!keeper->stop) {
-        engine->functions->maintain(engine, keeper->world->barrier);
+        row_maintain(engine->row, keeper->world->barrier);
         give_way();
     }
     return NULL;

@@ -24,6 +24,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "counter/counter_private.h"
+#include "row/row_data.h"
 #include "row/table_kind.h"
 #include "tests/model/reference.h"
 #include "tests/support/counters.h"
@@ -346,7 +347,7 @@ static size_t run_some(struct model *m, size_t first, size_t count)
         }
         functions->change(m->engine, op, change_sink_null());
         while (op->status == ENGINE_PENDING) {
-            functions->maintain(m->engine, NULL);
+            row_maintain(m->engine->row, NULL);
             functions->prepare(m->engine, m->ops + first, count - first);
             functions->change(m->engine, op, change_sink_null());
         }
@@ -389,7 +390,7 @@ static void delete_apart(struct model *m)
         return;
     }
     struct apart apart = {0, memory_zalloc((row->apart->count + 1) * sizeof(uint64_t))};
-    row->kind->each_apart(row->apart, note_apart, &apart);
+    row_apart_each(row, note_apart, &apart);
     for (size_t i = 0; i < apart.count; i++) {
         counters_call_init(&m->calls[0], ENGINE_DELETE, ENGINE_SLOT_RECORD, apart.ids[i], "");
         m->ops[0] = &m->calls[0].op;
@@ -459,7 +460,7 @@ static void now_and_then(struct model *m)
     m->filling = m->done / SWING_EVERY % 3 != 2;
     m->large_one_in = large[m->done / SWING_EVERY / 3 % 3];
     if (test_random_once_in(&m->random, CLEAR_ONCE_IN)) {
-        m->engine->functions->clear(m->engine);
+        row_flush(m->engine->row);
         reference_clear(m->reference);
     }
 }
@@ -479,9 +480,10 @@ static void compare_all(struct model *m)
     for (unsigned i = 0; i < STRAYS; i++) {
         compare_id(m, m->strays[i]);
     }
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
-    m->engine->functions->memory(m->engine, kinds);
-    assert_true(kinds[ENGINE_MEMORY_TABLES].items + kinds[ENGINE_MEMORY_EXTEND].items ==
+    struct engine_figures figures = {0};
+    m->engine->functions->figures(m->engine, &figures);
+    assert_true(figures.memory[ENGINE_MEMORY_TABLES].items +
+                    figures.memory[ENGINE_MEMORY_EXTEND].items ==
                 reference_records(m->reference));
 }
 

@@ -232,7 +232,7 @@ static void keep_now_and_then(struct run *r)
     if (++r->asked >= r->lazy) {
         r->asked = 0;
         r->lazy = 1 + below(r, LAZY_MAX);
-        r->engine->functions->maintain(r->engine, NULL);
+        row_maintain(r->engine->row, NULL);
     }
 }
 
@@ -286,7 +286,7 @@ static void reshape(struct run *r)
 static void clear(struct run *r)
 {
     reserve(r);
-    r->engine->functions->clear(r->engine);
+    row_flush(r->engine->row);
 }
 
 /* ---- what is there ---- */

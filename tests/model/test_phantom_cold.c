@@ -142,7 +142,7 @@ static void take_round(struct life *life)
         life->dumps.fails[kind] = test_random_once_in(&life->random, FAIL_ONCE);
     }
     (void)phantom_dumps_round(&life->dumps, life->engine);
-    life->engine->functions->maintain(life->engine, NULL);
+    row_maintain(life->engine->row, NULL);
     phantom_check(life->engine);
 }
 

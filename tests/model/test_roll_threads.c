@@ -482,7 +482,7 @@ static void check_all(struct shared *s)
         roll_print(&s->roll);
         fail_msg("at the end: %s: %s", w->wrong, w->detail);
     }
-    uint64_t recycled = s->roll.engine->functions->recycled(s->roll.engine);
+    uint64_t recycled = engine_recycled(s->roll.engine);
     uint64_t opened = roll_opened(&s->roll);
     printf("  %" PRIu64 " tables opened, %" PRIu64 " of %" PRIu64 " recycled\n", opened, recycled,
            s->count);

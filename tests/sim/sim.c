@@ -17,6 +17,7 @@
 #include "base/point.h"
 #include "data/checkpoint_private.h"
 #include "data/follow.h"
+#include "row/row.h"
 #include "store/journal_private.h"
 #include "tests/sim/sim_clock.h"
 #include "tests/support/fake_barrier.h"
@@ -374,7 +375,7 @@ bool sim_maintain(struct sim *sim, unsigned space)
         return false;
     }
     sim->asked[space] = false;
-    engine->functions->maintain(engine, sim->barrier);
+    row_maintain(engine->row, sim->barrier);
     return true;
 }
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/check.h"
-
+#include "row/row_data.h"
 #include "tests/sim/sim.h"
 #include "tests/support/counters.h"
 #include "tests/support/phantoms.h"
@@ -155,7 +155,7 @@ static void clear(struct sim *sim, unsigned space)
 
     if (!sim_is_bracketed(sim) && sim->log.log.reserve(&sim->log.log)) {
         barrier_stop(sim->barrier);
-        engine->functions->clear(engine);
+        row_flush(engine->row);
         barrier_go(sim->barrier);
     }
 }

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "row/row.h"
 
 #define TABLE_BYTES (64u << 10)
 #define PENDING_MAX 8 /* changes of the row one operation may wait for */
@@ -79,7 +80,7 @@ enum engine_status counters_run(struct engine *engine, struct counters_call *cal
     run_once(engine, op, sink);
     for (unsigned i = 0; op->status == ENGINE_PENDING; i++) {
         CHECK(i < PENDING_MAX);
-        engine->functions->maintain(engine, NULL);
+        row_maintain(engine->row, NULL);
         run_once(engine, op, sink);
     }
     CHECK(op->value_length < sizeof(call->value));

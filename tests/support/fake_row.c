@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dict.h"
 #include "base/memory.h"
 #include "row/row_data.h"
 #include "row/row_log.h"
@@ -13,6 +14,7 @@
 #define ROUNDS_MAX  8
 #define TABLE_BYTES 4096
 #define SAMPLE      64
+#define SHOWN_BYTES (64u << 10) /* of a dict that takes what is apart; it grows */
 #define LATE_START  0.1
 
 /* What a table is described as. */
@@ -168,15 +170,23 @@ static uint64_t described_bytes(const void *bytes, size_t length)
     return sound ? description.region_bytes : 0;
 }
 
-static void each_apart(const struct row_table *apart, void (*visit)(void *context, uint64_t id),
-                       void *context)
+/* What is apart, in a dict that is made anew for each look. */
+static const struct dict *section(const struct row_table *table, unsigned number, unsigned part,
+                                  const struct dict **front)
 {
-    const struct fake_set *set = &((const struct fake_table *)apart)->placed;
-    for (size_t i = 0; i < set->places; i++) {
-        if (set->ids[i] < FAKE_REMOVED) {
-            visit(context, set->ids[i]);
+    const struct fake_table *mine = (const struct fake_table *)table;
+    struct fake *fake = mine->fake;
+    CHECK(table->is_apart && number == 0 && part == 0);
+    (void)front;
+    dict_destroy(fake->shown);
+    fake->shown = dict_create(sizeof(uint64_t), SHOWN_BYTES, 1);
+    for (size_t i = 0; i < mine->placed.places; i++) {
+        uint64_t id = mine->placed.ids[i];
+        while (id < FAKE_REMOVED && !dict_put(fake->shown, id, 0, &id)) {
+            CHECK(dict_grow(&fake->shown));
         }
     }
+    return fake->shown;
 }
 
 /* Nothing of its overlays is worth a merge. */
@@ -194,9 +204,10 @@ static const struct table_kind KIND = {.name = "fake",
                                        .forget = forget,
                                        .describe = describe,
                                        .described_bytes = described_bytes,
-                                       .each_apart = each_apart,
+                                       .section = section,
                                        .replay = fake_replay,
-                                       .tap = fake_tap,
+                                       .file_begin = fake_file_begin,
+                                       .file_end = fake_file_end,
                                        .overlay_size = overlay_size};
 
 /* -- what tests call -- */
@@ -226,6 +237,7 @@ void fake_init(struct fake *fake, const struct row_config *config, uint64_t capa
 void fake_fini(struct fake *fake)
 {
     row_fini(&fake->row);
+    dict_destroy(fake->shown);
     pthread_mutex_destroy(&fake->lock);
     CHECK(fake->live == 0);
 }

@@ -43,6 +43,7 @@ struct fake {
     size_t apart_max;          /* ids */
     bool refuse_create;        /* the next tables are refused */
     bool refuse_place;         /* what is apart stays so */
+    struct dict *shown;        /* what the row was shown of it last */
     _Atomic size_t live;       /* structs that exist; destroyed by any thread */
     uint64_t woken;            /* tickets */
     struct recorder *recorder; /* NULL: nothing is kept */

@@ -68,12 +68,20 @@ bool fake_replay(struct engine *engine, const struct engine_replay *changes, siz
     return true;
 }
 
-void fake_tap(struct row_table *table, struct engine_cold *cold, unsigned overruns)
+bool fake_file_begin(struct row_table *table, struct engine_cold *cold, unsigned overruns)
 {
     struct fake_table *mine = (struct fake_table *)table;
     (void)cold, (void)overruns;
     fake_set_fini(&mine->added);
     fake_set_fini(&mine->removed);
+    return true;
+}
+
+/* Nothing came of it. */
+struct table_file *fake_file_end(struct row_table *table, struct table_file *file)
+{
+    CHECK(file == NULL && fake_file_begin(table, NULL, 0));
+    return NULL;
 }
 
 bool fake_image_begin(struct fake *fake, uint64_t since, struct fake_image *image)

@@ -24,7 +24,8 @@ struct fake_table {
 /* As in struct table_kind. */
 bool fake_replay(struct engine *engine, const struct engine_replay *changes, size_t n,
                  char error[ENGINE_ERROR_MAX]);
-void fake_tap(struct row_table *table, struct engine_cold *cold, unsigned overruns);
+bool fake_file_begin(struct row_table *table, struct engine_cold *cold, unsigned overruns);
+struct table_file *fake_file_end(struct row_table *table, struct table_file *file);
 
 bool fake_holds(const struct row_table *table, uint64_t id); /* itself; NULL: no */
 void fake_put(struct row_table *table, uint64_t id);

@@ -338,7 +338,7 @@ static void wake(void *target, uint64_t serial)
 static bool work(struct phantom_dumps *dumps, struct engine *engine)
 {
     const struct row *row = &((const struct phantom *)engine)->row;
-    engine->functions->maintain(engine, NULL);
+    row_maintain(engine->row, NULL);
     if (row->waiters.count == 0) {
         return true; /* for a page */
     }
@@ -346,7 +346,7 @@ static bool work(struct phantom_dumps *dumps, struct engine *engine)
         return false;
     }
     (void)phantom_dumps_round(dumps, engine);
-    engine->functions->maintain(engine, NULL);
+    row_maintain(engine->row, NULL);
     return true;
 }
 
@@ -361,7 +361,7 @@ enum engine_status phantom_dumps_run(struct phantom_dumps *dumps, struct engine 
         sem_wait(&dumps->woken);
         status = phantoms_try(engine, call, sink);
     }
-    engine->functions->maintain(engine, NULL);
+    row_maintain(engine->row, NULL);
     cold_release(dumps->cold.cold, &ticket);
     return status;
 }

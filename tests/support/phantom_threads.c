@@ -2,6 +2,7 @@
 #include "tests/support/phantom_threads.h"
 
 #include "base/check.h"
+#include "row/row.h"
 
 static void notify(void *context)
 {
@@ -22,7 +23,7 @@ static void *keep(void *context)
         if (atomic_load(&keeper->stop)) {
             return NULL;
         }
-        keeper->engine->functions->maintain(keeper->engine, keeper->barrier);
+        row_maintain(keeper->engine->row, keeper->barrier);
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "phantom/phantom_private.h"
+#include "row/row.h"
 
 #define PENDING_MAX 100 /* times in a row: the keeper does nothing about it */
 
@@ -69,7 +70,7 @@ enum engine_status phantoms_run(struct engine *engine, struct phantoms_call *cal
         CHECK(i < PENDING_MAX);
         status = phantoms_try(engine, call, sink);
         if (call->op.verb != ENGINE_READ && call->op.verb != ENGINE_TOUCH) {
-            engine->functions->maintain(engine, NULL);
+            row_maintain(engine->row, NULL);
         }
     }
     return status;
@@ -97,7 +98,7 @@ void phantoms_settle(struct engine *engine, uint64_t id)
         snprintf(member, sizeof(member), "settler %u", i);
         phantoms_call_init(&call, ENGINE_SET, id, member, "1");
         if (phantoms_try(engine, &call, change_sink_null()) == ENGINE_PENDING) {
-            engine->functions->maintain(engine, NULL);
+            row_maintain(engine->row, NULL);
             return;
         }
     }

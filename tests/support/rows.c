@@ -1,5 +1,6 @@
 /* rows.c: rows of counter tables for tests. */
 #include "tests/support/rows.h"
+#include "row/row.h"
 #include "tests/support/table_figures.h"
 
 #include <setjmp.h>
@@ -60,7 +61,7 @@ void rows_put(struct engine *engine, struct counters_call *call, uint64_t id, ui
 {
     char text[ENGINE_VALUE_MAX + 1];
     counters_do(engine, call, ENGINE_SET, REC, id, rows_value(number, text));
-    engine->functions->maintain(engine, NULL);
+    row_maintain(engine->row, NULL);
 }
 
 void rows_put_done(struct engine *engine, uint64_t id, uint64_t number)
@@ -143,11 +144,11 @@ uint64_t rows_tables_made(const struct engine *engine)
 
 uint64_t rows_held_bytes(const struct engine *engine)
 {
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
+    struct engine_figures figures = {0};
     uint64_t bytes = 0;
-    engine->functions->memory(engine, kinds);
+    engine->functions->figures(engine, &figures);
     for (size_t i = 0; i < ENGINE_MEMORY_KINDS; i++) {
-        bytes += kinds[i].held_bytes;
+        bytes += figures.memory[i].held_bytes;
     }
     return bytes;
 }

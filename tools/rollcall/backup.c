@@ -12,7 +12,7 @@
 #include "base/size.h"
 #include "store/vfs.h"
 #include "tools/rollcall/backup_private.h"
-#include "tools/rollcall/bench_connect.h"
+#include "tools/rollcall/dial.h"
 #include "tools/rollcall/wire.h"
 
 #define PATIENCE_MS 5000 /* for the daemon's word where its data lies */
@@ -33,7 +33,7 @@ struct backup {
 static enum exit_status ask_daemon(struct backup *backup)
 {
     struct wire wire = {.fd = -1};
-    struct wire_peer *peer = wire_peer_create(&backup->target, BENCH_PORT, wire.error);
+    struct wire_peer *peer = wire_peer_create(&backup->target, DIAL_PORT, wire.error);
 
     if (peer == NULL) {
         verb_complain(stderr, "%s", wire.error);

@@ -324,11 +324,11 @@ static uint64_t bench_loop_cut(uint64_t all, uint64_t part, uint64_t parts)
 static void connect_lane(struct bench_loop *loop, struct bench_lane *lane)
 {
     const struct bench_options *options = loop->plan->options;
-    char error[BENCH_CONNECT_ERROR_MAX], text[sizeof(loop->reason)];
+    char error[DIAL_ERROR_MAX], text[sizeof(loop->reason)];
 
     lane->words = memory_zalloc(loop->words_a_request * loop->pipeline * sizeof(*lane->words));
     lane->output = memory_zalloc(bench_workload_bytes_max(loop->workload) * loop->pipeline);
-    lane->fd = bench_connect(options->address, BENCH_PORT, CONNECT_MS, error);
+    lane->fd = dial_server(options->address, DIAL_PORT, CONNECT_MS, error);
     if (lane->fd < 0) {
         snprintf(text, sizeof(text), "connection %" PRIu64 " of %" PRIu64 ": %s", lane->number + 1,
                  options->connections, error);

@@ -8,17 +8,16 @@
 
 #include <stdatomic.h>
 
-#include "tools/rollcall/bench_connect.h"
 #include "tools/rollcall/bench_run.h"
+#include "tools/rollcall/dial.h"
 
 struct bench_lane;
 
 struct bench_loop {
     const struct bench_plan *plan;
-    atomic_bool *stop; /* all of the run: who fails sets it */
-    char
-        reason[BENCH_CONNECT_ERROR_MAX + 64]; /* of the failure of the run, if it was this loop's */
-    bool unanswered;                          /* the reason: no connection, or no answer */
+    atomic_bool *stop;                /* all of the run: who fails sets it */
+    char reason[DIAL_ERROR_MAX + 64]; /* of the failure of the run, if it was this loop's */
+    bool unanswered;                  /* the reason: no connection, or no answer */
     struct bench_workload *workload;
     struct bench_tally tally;
     struct histogram *latency_ns;

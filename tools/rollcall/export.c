@@ -16,7 +16,7 @@
 #include "base/check.h"
 #include "base/num.h"
 #include "engine/engine.h"
-#include "tools/rollcall/bench_connect.h"
+#include "tools/rollcall/dial.h"
 #include "tools/rollcall/part.h"
 #include "tools/rollcall/progress.h"
 #include "tools/rollcall/verb.h"
@@ -557,7 +557,7 @@ int export_main(int argc, char **argv)
     }
     char error[WIRE_ERROR_MAX];
 
-    export.peer = wire_peer_create(&export.target, BENCH_PORT, error);
+    export.peer = wire_peer_create(&export.target, DIAL_PORT, error);
     if (export.peer == NULL) {
         return (int)verb_complain(stderr, "%s", error);
     }

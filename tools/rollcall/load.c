@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "tools/rollcall/bench_connect.h"
+#include "tools/rollcall/dial.h"
 #include "tools/rollcall/load_private.h"
 #include "tools/rollcall/verb.h"
 
@@ -411,7 +411,7 @@ static bool load_reach(struct load *load)
     if (load->options->offline != NULL) {
         return load_fill_open(load);
     }
-    load->peer = wire_peer_create(&load->options->target, BENCH_PORT, error);
+    load->peer = wire_peer_create(&load->options->target, DIAL_PORT, error);
     if (load->peer == NULL) {
         verb_complain(stderr, "%s", error);
     }

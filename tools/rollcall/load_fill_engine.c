@@ -313,7 +313,7 @@ bool fill_carry_out(struct fill *fill, size_t count)
             return false;
         }
     }
-    uint64_t gone = fill->engine->functions->recycled(fill->engine);
+    uint64_t gone = engine_recycled(fill->engine);
 
     return gone == 0 ||
            fill_fail(fill,

@@ -8,7 +8,7 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "tools/rollcall/bench_connect.h"
+#include "tools/rollcall/dial.h"
 #include "tools/rollcall/wire.h"
 
 #define HTTP_PREFIX "http://"
@@ -132,7 +132,7 @@ static struct wire_peer *link_make_peer(const struct online_target *target,
     char address[ONLINE_ERROR_MAX];
 
     if (!online_is_http(target)) {
-        return wire_peer_create(&whom, BENCH_PORT, error);
+        return wire_peer_create(&whom, DIAL_PORT, error);
     }
     snprintf(address, sizeof(address), "%s", target->wire.server + strlen(HTTP_PREFIX));
     address[strcspn(address, "/")] = '\0';

@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "net/tls.h"
-#include "tools/rollcall/bench_connect.h"
+#include "tools/rollcall/dial.h"
 
 #define ROOM_FIRST   (256u << 10)
 #define LINE_MAX     (4u << 20) /* of an answer, before it is no line of ours */
@@ -319,12 +319,12 @@ static bool wire_log_in(struct wire *wire, bool *later)
 bool wire_connect_once(struct wire *wire, bool *later)
 {
     unsigned connect_ms = wire->patience_ms < CONNECT_MS ? wire->patience_ms : CONNECT_MS;
-    char why[BENCH_CONNECT_ERROR_MAX] = "";
+    char why[DIAL_ERROR_MAX] = "";
 
     wire_close(wire);
     wire->lost = wire->refused = wire->failed = false;
     wire->fd =
-        bench_connect(wire_peer_address(wire->peer), wire_peer_port(wire->peer), connect_ms, why);
+        dial_server(wire_peer_address(wire->peer), wire_peer_port(wire->peer), connect_ms, why);
     wire->absent = wire->fd < 0 && errno == ECONNREFUSED;
     *later = errno == ECONNREFUSED || errno == ENOENT || errno == ECONNRESET;
     if (wire->fd < 0) {

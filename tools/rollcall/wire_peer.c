@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "net/tls.h"
-#include "tools/rollcall/bench_connect.h"
+#include "tools/rollcall/dial.h"
 
 struct wire_peer {
     char *address, *port, *auth_file;
@@ -136,7 +136,7 @@ struct wire_peer *wire_peer_create(const struct wire_target *target, const char 
     peer->address = memory_strdup(target->server != NULL ? target->server : WIRE_SERVER);
     peer->port = memory_strdup(port);
     peer->auth_file = target->auth_file != NULL ? memory_strdup(target->auth_file) : NULL;
-    bench_connect_host(peer->address, peer->host, sizeof(peer->host));
+    dial_host(peer->address, peer->host, sizeof(peer->host));
     if (peer_ready(peer, target, error)) {
         return peer;
     }

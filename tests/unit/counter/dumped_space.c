@@ -1,6 +1,7 @@
 /* dumped_space.c: see dumped_space.h. */
 #include "tests/unit/counter/dumped_space.h"
 
+#include "row/row.h"
 #include "tests/support/give_way.h"
 
 #include <string.h>
@@ -22,7 +23,7 @@ enum engine_status space_run(struct dumped_space *space, enum engine_verb verb, 
         if (space->call.op.status != ENGINE_PENDING) {
             break;
         }
-        d->engine->functions->maintain(d->engine, NULL);
+        row_maintain(d->engine->row, NULL);
         give_way();
     }
     space->call.value[space->call.op.value_length] = '\0';
@@ -61,7 +62,7 @@ static int set_up(void **state, uint64_t overlay_bytes, uint64_t aux_bytes, unsi
         const char *text = i % every == 0 ? "7," LARGE : "7,8";
         space_set(space, FIRST + i, text);
     }
-    space->dumps.engine->functions->maintain(space->dumps.engine, NULL);
+    row_maintain(space->dumps.engine->row, NULL);
     assert_true(dumps_leave(&space->dumps, 0));
     space_round(space);
     assert_int_equal(dumps_cold(&space->dumps), 1);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "counter/schema.h"
+#include "row/row_data.h"
 #include "tests/support/counters.h"
 #include "tests/support/table_figures.h"
 
@@ -361,46 +362,6 @@ static void test_misses(void **unused)
     close_space(engine);
 }
 
-static void test_slot_names(void **unused)
-{
-    (void)unused;
-    struct engine *engine = open_space("a:20 ab:20 abc:20", false);
-    struct engine_op op = {.slot = 7};
-    assert_true(engine->functions->slots(engine, "", 0, &op) && op.slot == REC);
-    assert_true(engine->functions->slots(engine, ".", 1, &op) && op.slot == REC);
-    assert_true(engine->functions->slots(engine, ".a", 2, &op) && op.slot == 0);
-    assert_true(engine->functions->slots(engine, ".ab", 3, &op) && op.slot == 1);
-    assert_true(engine->functions->slots(engine, ".abcd", 4, &op) && op.slot == 2); /* by length */
-    assert_false(engine->functions->slots(engine, ".abcd", 5, &op));
-    assert_false(engine->functions->slots(engine, ".b", 2, &op));
-    assert_false(engine->functions->slots(engine, "a", 1, &op));
-    assert_false(engine->functions->slots(engine, ".A", 2, &op));
-    char longest[ENGINE_SPACE_NAME_MAX + 3];
-    memset(longest, 'a', sizeof(longest));
-    longest[0] = '.';
-    assert_false(engine->functions->slots(engine, longest, sizeof(longest), &op));
-    assert_false(engine->functions->slots(engine, longest, sizeof(longest) - 2, &op));
-    close_space(engine);
-}
-
-/* Several slots by one key. */
-static void test_some_names(void **unused)
-{
-    (void)unused;
-    struct engine *engine = open_space("a:20 ab:20 abc:20", false);
-    struct engine_op op;
-    static const char *const bad[] = {".a+",  ".+a",  ".+",       ".a++ab",
-                                      ".a+a", ".a+b", ".a+abc+a", "a+ab"};
-    assert_true(engine->functions->slots(engine, ".abc+a", 6, &op));
-    assert_true(op.slot == ENGINE_SLOT_SOME && op.some == 5 && op.order == 2);
-    assert_true(engine->functions->slots(engine, ".ab+abc+a", 9, &op));
-    assert_true(op.slot == ENGINE_SLOT_SOME && op.some == 7 && op.order == 0x021);
-    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        assert_false(engine->functions->slots(engine, bad[i], strlen(bad[i]), &op));
-    }
-    close_space(engine);
-}
-
 /* Runs an operation on slots 3 and 0, in this order, of id 1. */
 static enum engine_status some(struct engine *engine, struct counters_call *call,
                                struct counters_sink *sink, enum engine_verb verb, const char *text)
@@ -533,9 +494,9 @@ static void test_ids_any(void **unused)
 
 static uint64_t items(const struct engine *engine, enum engine_memory_kind kind)
 {
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
-    engine->functions->memory(engine, kinds);
-    return kinds[kind].items;
+    struct engine_figures figures = {0};
+    engine->functions->figures(engine, &figures);
+    return figures.memory[kind].items;
 }
 
 /* Reads of many keys at once, the same id several times, hits between misses. */
@@ -718,14 +679,14 @@ static void test_stats_and_size(void **unused)
     assert_string_equal(space.records, "5");
     assert_string_equal(tables.records,
                         "5"); /* of its range, though it does not know its ids yet */
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
-    engine->functions->memory(engine, kinds);
-    assert_int_equal(kinds[ENGINE_MEMORY_EXTEND].items, 5); /* it has not settled yet */
-    assert_int_equal(kinds[ENGINE_MEMORY_TABLES].held_bytes, config.row.table_bytes);
-    assert_int_equal(kinds[ENGINE_MEMORY_AUX].items, 5);
+    struct engine_figures figures = {0};
+    engine->functions->figures(engine, &figures);
+    assert_int_equal(figures.memory[ENGINE_MEMORY_EXTEND].items, 5); /* it has not settled yet */
+    assert_int_equal(figures.memory[ENGINE_MEMORY_TABLES].held_bytes, config.row.table_bytes);
+    assert_int_equal(figures.memory[ENGINE_MEMORY_AUX].items, 5);
     _Atomic bool stop = false;
-    engine->functions->populate(engine, &stop);
-    engine->functions->clear(engine);
+    row_populate(engine->row, &stop);
+    row_flush(engine->row);
     engine->functions->stats_space(engine, see, &space);
     assert_string_equal(space.records, "0");
     close_space(engine);
@@ -762,8 +723,6 @@ int main(void)
         cmocka_unit_test(test_incr_creates),
         cmocka_unit_test(test_cas),
         cmocka_unit_test(test_misses),
-        cmocka_unit_test(test_slot_names),
-        cmocka_unit_test(test_some_names),
         cmocka_unit_test(test_some),
         cmocka_unit_test(test_some_of_cache),
         cmocka_unit_test(test_named_fields),

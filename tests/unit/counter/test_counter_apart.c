@@ -4,6 +4,7 @@
  */
 #include "tests/unit/counter/dumped_space.h"
 
+#include "row/row.h"
 #include "row/row_private.h"
 
 /* Another table opens after the dumped one; returns the frontier it opens at. */
@@ -89,7 +90,7 @@ static void what_is_apart_takes_other_slots(void **state)
     assert_true(row->log->reserve(row->log));
     counters_reconfigure(f->dumps.engine, &f->config);
     space_expect(f, FAR, LARGE ",,3");
-    f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
+    row_maintain(f->dumps.engine->row, NULL);
     assert_ptr_not_equal(row->apart, before);
     for (unsigned round = 0; round < 2; round++) {
         space_expect(f, FAR, LARGE ",,3");

@@ -19,6 +19,7 @@
 
 #include "base/barrier.h"
 #include "base/check.h"
+#include "row/row_data.h"
 #include "tests/support/give_way.h"
 #include "tests/support/random.h"
 #include "tests/support/rows.h"
@@ -179,7 +180,7 @@ static void test_figures(void **unused)
     assert_true(with.bytes == without.bytes + BELOW_BYTES && with.records == without.records);
     assert_true(rows_held_bytes(engine) <= with.bytes);
     assert_true(rows_figure(engine, "below_bytes_max") == BELOW_BYTES);
-    uint64_t recycled = engine->functions->recycled(engine);
+    uint64_t recycled = engine_recycled(engine);
     double records = rows_figure(engine, "records");
     uint64_t puts = 0, there = 0;
     for (; rows_figure(engine, "below_evicted") < 100; puts++) {
@@ -192,10 +193,10 @@ static void test_figures(void **unused)
     assert_true(there == puts - 100 && rows_figure(engine, "below_records") == (double)there);
     assert_true(rows_figure(engine, "below_hits") == (double)there);
     assert_true(rows_figure(engine, "records") == records);
-    assert_true(engine->functions->recycled(engine) == recycled + 100);
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
-    engine->functions->memory(engine, kinds);
-    const struct engine_memory *cold = &kinds[ENGINE_MEMORY_COLD];
+    assert_true(engine_recycled(engine) == recycled + 100);
+    struct engine_figures figures = {0};
+    engine->functions->figures(engine, &figures);
+    const struct engine_memory *cold = &figures.memory[ENGINE_MEMORY_COLD];
     assert_true(cold->items == there && cold->held_bytes == BELOW_BYTES);
     assert_true(cold->used_bytes == (uint64_t)rows_figure(engine, "below_bytes"));
     assert_true(cold->item_bytes >= 40 && cold->item_bytes < 60);
@@ -253,7 +254,7 @@ static void test_cleared(void **unused)
     struct engine *engine = open_rolled(&config);
     uint64_t id = rows_dense(0);
     set(engine, id, "1,2,3,4");
-    engine->functions->clear(engine);
+    row_flush(engine->row);
     counter_check(engine);
     rows_expect_absent(engine, id);
     set(engine, id, ",,5,");
@@ -394,7 +395,7 @@ static void run_stream(struct engine *engine, struct barrier *barrier, uint64_t 
         engine->functions->change(engine, op, change_sink_null());
         barrier_leave(member);
         if (op->status == ENGINE_PENDING || i % 16 == 0) {
-            engine->functions->maintain(engine, barrier);
+            row_maintain(engine->row, barrier);
         }
         i -= op->status == ENGINE_PENDING;
     }
@@ -405,7 +406,7 @@ static void *run_keeper(void *argument)
 {
     struct client *keeper = argument;
     while (!atomic_load(keeper->stop)) {
-        keeper->engine->functions->maintain(keeper->engine, keeper->barrier);
+        row_maintain(keeper->engine->row, keeper->barrier);
         give_way();
     }
     return NULL;

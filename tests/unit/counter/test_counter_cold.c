@@ -2,6 +2,7 @@
  * test_counter_cold.c: one dumped table of the counter engine: what a read costs, what a bad page
  * is answered with, slots that come and go, deletes, a layer, what changes during an image.
  */
+#include "row/row.h"
 #include "tests/support/image_file.h"
 #include "tests/unit/counter/dumped_space.h"
 
@@ -147,7 +148,7 @@ static void fill_twice(struct dumped_space *f)
             space_set(f, id, "1,2");
         }
     }
-    f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
+    row_maintain(f->dumps.engine->row, NULL);
 }
 
 static void check_layered(struct dumped_space *f)
@@ -250,7 +251,7 @@ static void what_is_deleted_while_a_dump_is_written_is_gone(void **state)
     for (uint64_t i = 0; i < IDS; i++) {
         space_set(f, FIRST + i, "7,8");
     }
-    f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
+    row_maintain(f->dumps.engine->row, NULL);
     assert_true(dumps_leave(&f->dumps, 0));
     struct deleting deleting = {f, {FIRST, FIRST + 1, FIRST + 2, FIRST + 100}, 4, 0, FIRST + 2};
     vfs_sim_hook(f->dumps.sim, delete_some, &deleting);
@@ -276,7 +277,7 @@ static void an_overlay_of_another_table_is_refused(void **state)
     for (uint64_t i = 0; i < 3 * IDS; i++) {
         space_set(f, FIRST + i, "7,8");
     }
-    f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
+    row_maintain(f->dumps.engine->row, NULL);
     assert_true(dumps_leave(&f->dumps, 0) && dumps_leave(&f->dumps, 1));
     space_round(f);
     assert_int_equal(dumps_cold(&f->dumps), 2);

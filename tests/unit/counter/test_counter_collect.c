@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/collect.h"
+#include "row/row.h"
 
 #define MOST    150u /* ids of a batch */
 #define IDS_MAX 65536u
@@ -59,7 +60,7 @@ static struct list *list_open(struct dumped_space *f)
 static enum engine_collect_end collect_next(struct list *list)
 {
     struct engine *engine = list->fixture->dumps.engine;
-    return engine->functions->collect(engine, &list->collect);
+    return counter_collect(engine, &list->collect);
 }
 
 /* What an item says is what is there; where it says nothing, something may be there or not. */
@@ -168,7 +169,7 @@ static void fill_twice(struct dumped_space *f)
             space_set(f, FIRST + 2 * i + late, late && i % 20 == 0 ? LARGE ",2" : "1,2");
         }
     }
-    f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
+    row_maintain(f->dumps.engine->row, NULL);
 }
 
 static void layers_are_listed_with_their_tables(void **state)

@@ -78,7 +78,7 @@ static enum engine_status run(struct kept *k, enum engine_verb verb, int slot, u
     struct counters_call call;
     counters_call_init(&call, verb, slot, id, text);
     counters_run(k->engine, &call, &k->sink.sink);
-    k->engine->functions->maintain(k->engine, NULL);
+    row_maintain(k->engine->row, NULL);
     return call.op.status;
 }
 
@@ -491,13 +491,15 @@ static void test_replay_overfull(void **unused)
         assert_true(id % 20 == 0 || replay(other, &change));
     }
     uint64_t held = 0;
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
-    other->functions->memory(other, kinds);
-    held = kinds[ENGINE_MEMORY_EXTEND].held_bytes + kinds[ENGINE_MEMORY_AUX].held_bytes;
+    struct engine_figures figures = {0};
+    other->functions->figures(other, &figures);
+    held = figures.memory[ENGINE_MEMORY_EXTEND].held_bytes +
+           figures.memory[ENGINE_MEMORY_AUX].held_bytes;
     assert_true(row_restore_end(other->row));
-    memset(kinds, 0, sizeof(kinds));
-    other->functions->memory(other, kinds);
-    assert_true(kinds[ENGINE_MEMORY_EXTEND].held_bytes + kinds[ENGINE_MEMORY_AUX].held_bytes <
+    memset(&figures, 0, sizeof(figures));
+    other->functions->figures(other, &figures);
+    assert_true(figures.memory[ENGINE_MEMORY_EXTEND].held_bytes +
+                    figures.memory[ENGINE_MEMORY_AUX].held_bytes <
                 held); /* what grew is given back */
     counter_check(other);
     for (uint64_t id = 0; id < ids; id++) {
@@ -563,7 +565,7 @@ static void test_places_told(void **unused)
         assert_int_equal(counters_run(engine, &call, &sink.sink), ENGINE_DONE);
         /* The sample of the first table lies apart. */
         assert_true(id > 1000 || sink.last.place == CHANGE_APART);
-        engine->functions->maintain(engine, NULL);
+        row_maintain(engine->row, NULL);
     }
     assert_int_equal(sink.last.place, CHANGE_INSIDE);
     counters_call_init(&call, ENGINE_INCR, 0, 1000, "1");

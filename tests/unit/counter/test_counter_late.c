@@ -52,7 +52,7 @@ static void late_run(struct late *late, enum engine_verb verb, uint64_t id, cons
         status = space->call.op.status;
         if (status == ENGINE_PENDING && space->call.op.wants_table) {
             assert_true(++tries < TRIES);
-            space->dumps.engine->functions->maintain(space->dumps.engine, NULL);
+            row_maintain(space->dumps.engine->row, NULL);
             if (row_images_wanted(space->dumps.engine->row)) {
                 space_round(space);
                 late->rounds++;
@@ -78,7 +78,7 @@ static void late_begin(struct late *late, struct dumped_space *space, bool dumpe
     space_begin_anew(space);
     for (uint64_t i = 0; i < STREAM; i++) {
         space_set(space, FIRST + STEP * i, "7,8");
-        space->dumps.engine->functions->maintain(space->dumps.engine, NULL);
+        row_maintain(space->dumps.engine->row, NULL);
     }
     late->table = space_row(space)->tables[0];
     assert_true(late->table->closed);

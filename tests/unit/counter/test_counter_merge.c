@@ -110,7 +110,7 @@ static void a_bad_page_stops_no_other_merge(void **state)
     const uint64_t second = FIRST + IDS; /* it has no value beside, nor have those after it */
     for (uint64_t i = IDS; i < 2 * IDS + IDS / 2; i++) {
         space_set(f, FIRST + i, "7,8");
-        f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
+        row_maintain(f->dumps.engine->row, NULL);
     }
     damage(f);
     assert_true(dumps_leave(&f->dumps, 1));
@@ -190,8 +190,8 @@ static void flush_all(void *context, enum vfs_sim_op op, const char *path)
     if (op == VFS_SIM_PREAD && !flushing->done && row->merges > 0) {
         flushing->done = true;
         assert_true(row->log->reserve(row->log));
-        f->dumps.engine->functions->clear(f->dumps.engine);
-        f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
+        row_flush(f->dumps.engine->row);
+        row_maintain(f->dumps.engine->row, NULL);
         assert_null(row->retired);
     }
 }

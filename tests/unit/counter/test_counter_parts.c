@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "counter/counter_private.h"
+#include "row/row.h"
 #include "row/row_policy.h"
 #include "tests/support/counters.h"
 #include "tests/support/random.h"
@@ -199,14 +200,14 @@ static void test_bytes_an_id(void **unused)
         counters_do(s.engine, &call, ENGINE_INCR, 1, id_of(i), "1");
         assert_int_equal(call.op.status, ENGINE_DONE);
         if (row_asked(row_of(&s))) {
-            s.engine->functions->maintain(s.engine, NULL);
+            row_maintain(s.engine->row, NULL);
         }
         if (i >= from && i % 20000 == 0) {
-            struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
-            s.engine->functions->memory(s.engine, kinds);
-            double bytes = (double)(kinds[ENGINE_MEMORY_TABLES].held_bytes +
-                                    kinds[ENGINE_MEMORY_EXTEND].held_bytes +
-                                    kinds[ENGINE_MEMORY_AUX].held_bytes) /
+            struct engine_figures figures = {0};
+            s.engine->functions->figures(s.engine, &figures);
+            double bytes = (double)(figures.memory[ENGINE_MEMORY_TABLES].held_bytes +
+                                    figures.memory[ENGINE_MEMORY_EXTEND].held_bytes +
+                                    figures.memory[ENGINE_MEMORY_AUX].held_bytes) /
                            (double)(i + 1);
             most = bytes > most ? bytes : most;
             sum += bytes;

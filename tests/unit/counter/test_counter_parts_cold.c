@@ -18,6 +18,7 @@
 
 #include "base/memory.h"
 #include "counter/counter_private.h"
+#include "row/row.h"
 #include "row/row_cold.h"
 #include "row/row_parts.h"
 #include "tests/support/counters.h"
@@ -174,7 +175,7 @@ static void go_on(struct world *w)
 {
     size_t cold = dumps_cold(&w->dumps);
     w->maintaining = true;
-    w->dumps.engine->functions->maintain(w->dumps.engine, NULL);
+    row_maintain(w->dumps.engine->row, NULL);
     w->maintaining = false;
     w->back += cold > dumps_cold(&w->dumps) ? cold - dumps_cold(&w->dumps) : 0;
     if (row_images_wanted(w->dumps.engine->row)) {
@@ -406,7 +407,6 @@ static void end_recall(struct world *w, struct row_recall *recall)
 {
     row_recall_read(row_of(w), recall);
     assert_true(row_recall_end(row_of(w), recall));
-    row_recall_free(row_of(w), recall);
 }
 
 static void see_all_again(struct world *w)
@@ -432,7 +432,7 @@ static void test_a_round_while_a_part_comes_back(void **unused)
             end_recall(&w, &recall);
             assert_false(part->cold);
         } else {
-            row_recall_free(row_of(&w), &recall); /* killed */
+            row_retire_one(row_of(&w), recall.loaded); /* killed */
         }
         see_all_again(&w);
     }
@@ -448,7 +448,7 @@ static void begin_recall(void *context, enum vfs_sim_op op, const char *path)
 {
     struct amid *amid = context;
     (void)path;
-    if (op == VFS_SIM_OPEN && amid->recall.begun == NULL) {
+    if (op == VFS_SIM_OPEN && amid->recall.loaded == NULL) {
         assert_true(
             row_recall_begin(row_of(amid->world), row_of(amid->world)->tables[0], &amid->recall));
         change_meanwhile(amid->world);
@@ -464,7 +464,7 @@ static void test_a_part_comes_back_amid_a_round(void **unused)
     vfs_sim_hook(w.dumps.sim, begin_recall, &amid);
     dumps_round(&w.dumps, NULL, NULL, false);
     vfs_sim_hook(w.dumps.sim, NULL, NULL);
-    assert_non_null(amid.recall.begun);
+    assert_non_null(amid.recall.loaded);
     end_recall(&w, &amid.recall);
     see_all_again(&w);
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "row/row_data.h"
 #include "tests/support/random.h"
 #include "tests/support/rows.h"
 #include "tests/support/table_figures.h"
@@ -27,9 +28,9 @@
 
 static uint64_t items(const struct engine *engine, enum engine_memory_kind kind)
 {
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
-    engine->functions->memory(engine, kinds);
-    return kinds[kind].items;
+    struct engine_figures figures = {0};
+    engine->functions->figures(engine, &figures);
+    return figures.memory[kind].items;
 }
 
 /* The first ids are in the extend dict until their table knows where they lie. */
@@ -59,7 +60,7 @@ static void test_settles(void **unused)
     }
     counters_do(engine, &call, ENGINE_READ, 0, 1ull << 60, NULL);
     assert_string_equal(call.value, "5");
-    engine->functions->clear(engine);
+    row_flush(engine->row);
     counters_do(engine, &call, ENGINE_READ, 0, 1000, NULL);
     assert_int_equal(call.op.status, ENGINE_ABSENT);
     counters_do(engine, &call, ENGINE_SET, 0, 1000, "1");
@@ -95,7 +96,7 @@ static void test_pending(void **unused)
     assert_int_equal(items(engine, ENGINE_MEMORY_EXTEND), id - 1);
     assert_int_equal(items(engine, ENGINE_MEMORY_AUX), id - 1);
     assert_int_equal(woken, 0);
-    engine->functions->maintain(engine, NULL);
+    row_maintain(engine->row, NULL);
     assert_int_equal(woken, 7);
     assert_int_equal(counters_run(engine, &call, &sink.sink), ENGINE_DONE);
     assert_int_equal(items(engine, ENGINE_MEMORY_TABLES), id);
@@ -118,13 +119,13 @@ static void test_waited(void **unused)
     } while (op->status == ENGINE_DONE);
     assert_int_equal(op->status, ENGINE_PENDING);
     assert_true(op->wants_table);
-    engine->functions->waited(engine);
+    row_waited(engine->row);
     engine->functions->prepare(engine, &op, 1);
     engine->functions->change(engine, op, change_sink_null());
     assert_int_equal(op->status, ENGINE_ERROR);
     assert_int_equal(op->error, ENGINE_E_BUSY);
     assert_true(rows_figure(engine, "spare") == 2);
-    engine->functions->maintain(engine, NULL);
+    row_maintain(engine->row, NULL);
     assert_int_equal(counters_run(engine, &call, change_sink_null()), ENGINE_DONE);
     rows_close(engine);
 }
@@ -154,7 +155,7 @@ static uint64_t expect_all(struct engine *engine, const struct rows_ids *ids, ui
         there += found;
     }
     counter_check(engine);
-    assert_true(there + engine->functions->recycled(engine) == count);
+    assert_true(there + engine_recycled(engine) == count);
     assert_true((uint64_t)rows_figure(engine, "records") == there);
     return there;
 }
@@ -214,7 +215,7 @@ static void roll(const struct rows_ids *ids)
     uint64_t there = expect_all(engine, ids, all);
     rows_print_tables(engine, ids);
     assert_true(rows_figure(engine, "tables") <= 4);
-    assert_true(engine->functions->recycled(engine) > 0);
+    assert_true(engine_recycled(engine) > 0);
     assert_true(!ids->two_bytes || there >= 3 * ROWS_TABLE_WORTH * 9 / 10);
     assert_true(rows_held_bytes(engine) <= size.bytes);
     expect_below(engine, ids->id(0));
@@ -261,7 +262,7 @@ static void test_refuse(void **unused)
     }
     rows_put(engine, &call, rows_dense(count + 50), 0);
     assert_int_equal(call.op.error, ENGINE_E_NO_TABLE_FREE);
-    engine->functions->clear(engine);
+    row_flush(engine->row);
     rows_expect_absent(engine, rows_dense(0));
     rows_put_done(engine, rows_dense(0), 0);
     rows_close(engine);
@@ -538,7 +539,7 @@ static void change_slots(uint64_t before, bool settled)
     }
     counters_config_slots(&config, "d:20 e:10 a:20");
     counters_reconfigure(engine, &config);
-    engine->functions->maintain(engine, NULL);
+    row_maintain(engine->row, NULL);
     assert_true(rows_figure(engine, "tables") == (settled ? 2 : 1));
     for (uint64_t i = 0; i < before; i++) { /* what was there is read by name */
         expect_text(engine, rows_dense(i), "99999999,,1");
@@ -556,7 +557,7 @@ static void change_slots(uint64_t before, bool settled)
     config.role_cache = true; /* another order, another role: no table for that */
     counters_config_slots(&config, "a:20 d:20 e:10");
     counters_reconfigure(engine, &config);
-    engine->functions->maintain(engine, NULL);
+    row_maintain(engine->row, NULL);
     assert_true(rows_figure(engine, "tables") == 2);
     expect_text(engine, rows_dense(before), "9,7,8");
     expect_text(engine, rows_dense(0), "1,99999999,5");

@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "base/num.h"
+#include "row/row.h"
 #include "tests/support/dumps.h"
 #include "tests/support/give_way.h"
 #include "tests/support/rows.h"
@@ -135,7 +136,7 @@ static void fill_row(struct place *place)
         fill(&runner, ENGINE_SET, REC, rows_value(i, text));
         struct engine_op *op = &runner.call.op;
         do {
-            place->engine->functions->maintain(place->engine, NULL);
+            row_maintain(place->engine->row, NULL);
             dumps_run(&place->dumps, op, &runner.sink.sink);
         } while (op->status == ENGINE_PENDING);
         assert_int_equal(op->status, ENGINE_DONE);

@@ -86,44 +86,6 @@ static void test_view_by_name(void **unused)
     assert_int_equal(after.aux_only, 5);
 }
 
-static void test_names(void **unused)
-{
-    (void)unused;
-    struct counter_config config;
-    struct counter_names before, after;
-    counters_config(&config, "a:10 b:20 c:30");
-    counter_names_init(&before, &config);
-    counters_config(&config, "new:5 c:60 a:10");
-    counter_names_init(&after, &config);
-    assert_true(before.count == 3 && before.all == 7);
-    assert_string_equal(after.names[0], "new");
-    assert_int_equal(after.lengths[0], 3);
-    assert_true(after.hashes[1] == before.hashes[2]);
-    assert_true(after.hashes[1] != after.hashes[2]);
-}
-
-static void test_names_found(void **unused)
-{
-    static const char *const names[] = {"a",        "b",         "abc",      "adc",
-                                        "like",     "likes",     "comment",  "repost",
-                                        "abcdefgh", "abcdefghi", "abcdefghj"};
-    static const char *const others[] = {"",         "c",         "ab",      "aac",
-                                         "abd",      "lake",      "lakes",   "comnent",
-                                         "Abcdefgh", "abcdefghk", "abcdefg", "abcdefghij"};
-    (void)unused;
-    struct counter_config config;
-    struct counter_names n;
-    counters_config(&config, "a:8 b:8 abc:8 adc:8 like:8 likes:8 comment:8 repost:8 abcdefgh:8 "
-                             "abcdefghi:8 abcdefghj:8");
-    counter_names_init(&n, &config);
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        assert_int_equal(counter_names_find(&n, names[i], strlen(names[i])), i);
-    }
-    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-        assert_int_equal(counter_names_find(&n, others[i], strlen(others[i])), -1);
-    }
-}
-
 static bool same_slots(const struct counter_schema *schema, const char *slots)
 {
     struct counter_config config;
@@ -290,8 +252,6 @@ int main(void)
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_edges_of_bits),
         cmocka_unit_test(test_view_by_name),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_names_found),
         cmocka_unit_test(test_same_slots),
         cmocka_unit_test(test_extras_run_out),
         cmocka_unit_test(test_slots_that_are_none),

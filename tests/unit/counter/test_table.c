@@ -544,13 +544,13 @@ static void test_sink_tapped(void **unused)
     struct engine_cold cold = {.overlay_bytes_max = 1u << 20};
     struct counter_values values = {.set = 7, .value = {7, 8, UINT64_MAX}};
     assert_int_equal(edit_slots(&f, 1, 7, &values), ENGINE_DONE);
-    counter_table_tap(f.table, &cold, 0);
+    assert_true(counter_table_file_begin(f.table, &cold, 0));
     assert_int_equal(set_slot(&f, 1, 0, 9), ENGINE_DONE);
     assert_int_equal(f.sink.last.named, 15);
     assert_int_equal(f.sink.last.set, 7);
     assert_true(f.sink.last.values[0] == 9 && f.sink.last.values[1] == 8);
     assert_true(f.sink.last.values[2] == UINT64_MAX);
-    counter_table_tap(f.table, NULL, 0);
+    assert_null(counter_table_file_end(f.table, NULL));
     assert_int_equal(set_slot(&f, 1, 1, 3), ENGINE_DONE);
     assert_int_equal(f.sink.last.named, 2);
     counter_table_in_row(f.table)->whole = true; /* for good, tapped or not */

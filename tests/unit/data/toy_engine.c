@@ -618,9 +618,9 @@ bool row_restore_end(struct row *row)
 
 /* ---- the engine ---- */
 
-static void maintain(struct engine *engine, struct barrier *barrier)
+void row_maintain(struct row *row, struct barrier *barrier)
 {
-    struct toy *toy = toy_of(engine);
+    struct toy *toy = toy_in(row);
 
     if (barrier != NULL) {
         barrier_stop(barrier);
@@ -641,8 +641,8 @@ static void toy_destroy(struct engine *engine)
 }
 
 static const struct engine_functions functions[] = {
-    [SPACE_COUNTER] = {.kind = "counter", .maintain = maintain, .destroy = toy_destroy},
-    [SPACE_PHANTOM] = {.kind = "phantom", .maintain = maintain, .destroy = toy_destroy},
+    [SPACE_COUNTER] = {.kind = "counter", .destroy = toy_destroy},
+    [SPACE_PHANTOM] = {.kind = "phantom", .destroy = toy_destroy},
 };
 
 struct engine *toy_create(const struct space_settings *settings, uint32_t number,

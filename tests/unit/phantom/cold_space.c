@@ -111,7 +111,7 @@ uint64_t cold_roll(struct cold_space *space, unsigned tables)
 void cold_round(struct cold_space *space)
 {
     assert_true(phantom_dumps_round(&space->dumps, space->engine));
-    space->engine->functions->maintain(space->engine, NULL);
+    row_maintain(space->engine->row, NULL);
     phantom_check(space->engine);
 }
 

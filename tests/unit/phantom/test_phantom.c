@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "phantom/phantom.h"
+#include "row/row_data.h"
 #include "tests/support/phantoms.h"
 #include "tests/support/random.h"
 #include "tests/support/table_figures.h"
@@ -104,8 +105,7 @@ static void test_refusals(void **unused)
     assert_int_equal(refused(engine, ENGINE_DELETE, 1, "", false), ENGINE_E_DELETES_OFF);
     assert_int_equal(refused(engine, ENGINE_DELETE, 2, "", false), ENGINE_E_DELETES_OFF);
     assert_true(phantoms_hold(engine, 1, "u"));
-    struct engine_op op;
-    assert_false(engine->functions->slots(engine, ".like", 5, &op));
+    assert_null(engine->slots); /* a key names a member, never a slot */
     phantoms_destroy(engine);
 }
 
@@ -134,7 +134,7 @@ static void test_expires(void **unused)
                                                               : ENGINE_ERROR;
             assert_int_equal(status, there);
             assert_true(phantoms_hold(engine, 1, "u") == stays);
-            engine->functions->clear(engine);
+            row_flush(engine->row);
         }
         phantoms_destroy(engine);
     }
@@ -215,7 +215,7 @@ static void test_capacity(void **unused)
     /* What is deleted may come back: it has its bits already. */
     assert_int_equal(phantoms_do(engine, ENGINE_DELETE, 0, "u0"), ENGINE_DONE);
     assert_int_equal(phantoms_do(engine, ENGINE_ADD, 0, "u0"), ENGINE_DONE);
-    engine->functions->clear(engine);
+    row_flush(engine->row);
     assert_false(phantoms_hold(engine, 0, "u0"));
     assert_int_equal(phantoms_do(engine, ENGINE_ADD, 0, "u0"), ENGINE_DONE);
     phantoms_destroy(engine);
@@ -398,7 +398,7 @@ static void test_stats(void **unused)
 {
     (void)unused;
     struct engine *engine = open_space(true);
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
+    struct engine_figures figures = {0};
     enum engine_error error;
     unsigned space = 0, tables = 0;
     phantoms_do(engine, ENGINE_SET, 1, "a");
@@ -412,15 +412,15 @@ static void test_stats(void **unused)
     assert_int_equal(phantoms_table_number(engine, 0, "members"), 2);
     assert_int_equal(phantoms_table_number(engine, 0, "apart"), 2);
     assert_int_equal(phantoms_tables(engine), 1);
-    engine->functions->memory(engine, kinds);
-    assert_int_equal(kinds[ENGINE_MEMORY_FILTERS].items, 2);
-    assert_true(kinds[ENGINE_MEMORY_FILTERS].held_bytes > ROW_REGION_BYTES_MIN);
+    engine->functions->figures(engine, &figures);
+    assert_int_equal(figures.memory[ENGINE_MEMORY_FILTERS].items, 2);
+    assert_true(figures.memory[ENGINE_MEMORY_FILTERS].held_bytes > ROW_REGION_BYTES_MIN);
     (void)fill(engine, &error);
     struct phantoms_figure wrong = phantoms_table_figure(engine, 0, "false_positives");
     assert_int_equal(strncmp(wrong.text, "0.00", 4), 0);
     assert_true(strcmp(wrong.text, "0.00050000") > 0);
     _Atomic bool stop = false;
-    engine->functions->populate(engine, &stop);
+    row_populate(engine->row, &stop);
     phantoms_destroy(engine);
 }
 

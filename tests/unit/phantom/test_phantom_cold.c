@@ -360,7 +360,7 @@ static void test_given_up(void **unused)
     cold_begin(&space, &config, CACHE, OVERLAY_MAX);
     (void)cold_roll(&space, 1);
     struct phantom_table *hot = phantom_table_of(((struct phantom *)space.engine)->row.tables[1]);
-    phantom_table_tap(hot, &space.dumps.cold, 0);
+    phantom_table_file_begin(hot, &space.dumps.cold, 0);
     atomic_store(&hot->row.tap, ROW_TAP_WRITING);
     for (unsigned i = 0; i < 1000 && !row_tap_is_given_up(&hot->row); i++) {
         assert_int_equal(cold_run(&space, ENGINE_SET, hot->row.base, NEW + i), ENGINE_DONE);
@@ -369,7 +369,7 @@ static void test_given_up(void **unused)
     assert_false(row_tap_written(&hot->row));
     assert_int_equal(cold_run(&space, ENGINE_SET, hot->row.base, NEW + 1000), ENGINE_DONE);
     phantom_check(space.engine);
-    phantom_table_tap(hot, &space.dumps.cold, 0);
+    phantom_table_file_begin(hot, &space.dumps.cold, 0);
     atomic_store(&hot->row.tap, ROW_TAP_WRITING);
     assert_true(row_tap_written(&hot->row)); /* too late to give up */
     struct engine_op op = {.error = ENGINE_E_NONE};
@@ -377,7 +377,7 @@ static void test_given_up(void **unused)
         op = cold_op(&space, space.engine, ENGINE_SET, hot->row.base, NEW + 2000 + i);
     }
     assert_int_equal(op.error, ENGINE_E_BUSY);
-    phantom_table_tap(hot, NULL, 0);
+    phantom_table_stay(hot);
     cold_end(&space);
 }
 
@@ -386,7 +386,7 @@ static void test_figures(void **unused)
     (void)unused;
     static struct cold_space space;
     struct phantom_config config = cold_config();
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
+    struct engine_figures figures = {0};
     cold_begin(&space, &config, CACHE, OVERLAY_MAX);
     (void)cold_roll(&space, 1);
     double before = phantom_table_rate(cold_oldest(space.engine));
@@ -402,9 +402,9 @@ static void test_figures(void **unused)
     assert_int_equal(cold_run(&space, ENGINE_SET, 1, foreign(&space, 1, false)), ENGINE_DONE);
     assert_int_equal(phantoms_table_number(space.engine, 0, "overlay_lines"), 1);
     assert_string_equal(phantoms_space_figure(space.engine, "overlay_bytes").text, "86");
-    space.engine->functions->memory(space.engine, kinds);
-    assert_int_equal(kinds[ENGINE_MEMORY_COLD].items, 1);
-    assert_true(kinds[ENGINE_MEMORY_FILTERS].items < phantoms_members(space.engine));
+    space.engine->functions->figures(space.engine, &figures);
+    assert_int_equal(figures.memory[ENGINE_MEMORY_COLD].items, 1);
+    assert_true(figures.memory[ENGINE_MEMORY_FILTERS].items < phantoms_members(space.engine));
     cold_end(&space);
 }
 
@@ -424,7 +424,7 @@ static void test_dropped(void **unused)
             assert_int_equal(cold_run(&space, ENGINE_SET, id, m), ENGINE_DONE);
         }
     }
-    space.engine->functions->maintain(space.engine, NULL);
+    row_maintain(space.engine->row, NULL);
     assert_int_equal(space.dumps.cold.overlay_bytes, 0);
     assert_false(cold_holds(&space, space.engine, 0, NEW));
     cold_round(&space);

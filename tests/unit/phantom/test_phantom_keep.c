@@ -365,7 +365,7 @@ static void test_failing_images(void **unused)
     checkpoints_wrote(checkpoints, space.engine, result);
     vfs_sim_faults_end(space.sim);
     assert_true(checkpoints_next(checkpoints, space.engine, space.recorder.head));
-    space.engine->functions->clear(space.engine);
+    row_flush(space.engine->row);
     result = checkpoints_write(checkpoints, space.engine, NULL, &never);
     assert_int_equal(result, ENGINE_IMAGE_GONE);
     checkpoints_wrote(checkpoints, space.engine, result);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "row/row.h"
+#include "row/row_data.h"
 #include "tests/support/phantoms.h"
 #include "tests/support/random.h"
 
@@ -130,7 +131,7 @@ static void test_roll_and_recycle(void **unused)
         assert_true(present > end / 4 && present < end);
         assert_true(phantoms_tables(space.engine) == TABLES - 1);
         /* Adds of what was wrongly said to be there already are not counted. */
-        uint64_t recycled = space.engine->functions->recycled(space.engine);
+        uint64_t recycled = engine_recycled(space.engine);
         assert_true(recycled <= present * MEMBERS);
         assert_true((double)recycled > RECYCLED_WITHIN * (double)(present * MEMBERS));
         double wrong = measure_wrong(&space, present, end, test_scaled(FOREIGN));
@@ -203,13 +204,13 @@ static void test_waited(void **state)
     } while (phantoms_try(engine, &call, change_sink_null()) == ENGINE_DONE);
     assert_int_equal(op->status, ENGINE_PENDING);
     assert_true(op->wants_table);
-    engine->functions->waited(engine);
+    row_waited(engine->row);
     engine->functions->prepare(engine, &op, 1);
     engine->functions->change(engine, op, change_sink_null());
     assert_int_equal(op->status, ENGINE_ERROR); /* not pending: nobody would wake it */
     assert_int_equal(op->error, ENGINE_E_BUSY);
     assert_int_equal(phantoms_tables(engine), 1);
-    engine->functions->maintain(engine, NULL);
+    row_maintain(engine->row, NULL);
     assert_int_equal(phantoms_run(engine, &call, change_sink_null()), ENGINE_DONE);
     phantoms_destroy(engine);
 }
@@ -534,7 +535,7 @@ static void test_reconfigure(void **unused)
         assert_true(holds(&space, i % HOT_IDS, 'u', i));
     }
     check_rolled(&space, next, end);
-    space.engine->functions->clear(space.engine);
+    row_flush(space.engine->row);
     assert_int_equal(phantoms_members(space.engine), 0);
     assert_int_equal(phantoms_tables(space.engine), 1);
     phantoms_destroy(space.engine);

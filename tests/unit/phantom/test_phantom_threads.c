@@ -216,8 +216,8 @@ static void test_rolling(void **unused)
     uint64_t pairs = ROLL_WORTH * size.members / size.tables / THREADS;
     struct race sum = run_race(engine, race_rolls, (struct race){.pairs = pairs});
     printf("rolling: %llu members recycled, %llu checks below\n",
-           (unsigned long long)engine->functions->recycled(engine), (unsigned long long)sum.below);
-    assert_true(engine->functions->recycled(engine) > size.members);
+           (unsigned long long)engine_recycled(engine), (unsigned long long)sum.below);
+    assert_true(engine_recycled(engine) > size.members);
     phantoms_destroy(engine);
 }
 

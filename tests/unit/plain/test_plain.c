@@ -39,7 +39,7 @@ static void pass_s(uint64_t seconds)
 
 static struct engine *engine;
 static char seen[PLAIN_RUN_ITEM_MAX];
-static struct engine_hit hit;
+static struct plain_hit hit;
 
 static void run(struct engine_op *op)
 {
@@ -55,7 +55,7 @@ static enum engine_status change(enum engine_verb verb, const char *key, const c
     return op.status;
 }
 
-static bool note(void *context, const struct engine_hit *found)
+static bool note(void *context, const struct plain_hit *found)
 {
     assert_true(found->value_length < sizeof(seen));
     memcpy(seen, found->value, found->value_length);
@@ -70,7 +70,7 @@ static enum engine_status look(const char *key, bool room)
     struct engine_op *ops = &op;
 
     engine->functions->prepare(engine, &ops, 1);
-    engine->functions->visit(engine, &op, false, note, &room);
+    plain_visit(engine, &op, false, note, &room);
     return op.status;
 }
 
@@ -238,7 +238,7 @@ static void test_no_room_for_an_answer(void **state)
 
     op.expires_s = 1;
     engine->functions->prepare(engine, &ops, 1);
-    engine->functions->visit(engine, &op, true, note, &room); /* not answered: not touched */
+    plain_visit(engine, &op, true, note, &room); /* not answered: not touched */
     assert_int_equal(op.status, ENGINE_EXISTS);
     expect("k", "a");
 }
@@ -282,18 +282,18 @@ static void test_flushes(void **state)
 {
     (void)state;
     assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
-    engine->functions->clear(engine);
+    plain_clear(engine);
     expect("k", NULL);
     assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
-    engine->functions->clear_later(engine, clock_monotonic_s() + 1000);
+    plain_clear_later(engine, clock_monotonic_s() + 1000);
     expect("k", "a");
-    engine->functions->clear_later(engine, clock_monotonic_s());
+    plain_clear_later(engine, clock_monotonic_s());
     expect("k", NULL);
     assert_int_equal(change(ENGINE_SET, "k", "b"), ENGINE_DONE);
     expect("k", "b"); /* stored since */
     assert_int_equal(change(ENGINE_SET, "k", "c"), ENGINE_DONE);
-    engine->functions->clear_later(engine, clock_monotonic_s() - 1);
-    engine->functions->clear_later(engine, clock_monotonic_s() + 1000); /* the one before was due */
+    plain_clear_later(engine, clock_monotonic_s() - 1);
+    plain_clear_later(engine, clock_monotonic_s() + 1000); /* the one before was due */
     expect("k", NULL);
 }
 
@@ -302,23 +302,23 @@ static void test_flushes_when_due(void **state)
 {
     (void)state;
     assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
-    engine->functions->clear_later(engine, clock_monotonic_s() + 10);
+    plain_clear_later(engine, clock_monotonic_s() + 10);
     pass_s(9);
     expect("k", "a");
     pass_s(1);
     expect("k", NULL);
     assert_int_equal(change(ENGINE_SET, "k", "b"), ENGINE_DONE);
     expect("k", "b");
-    engine->functions->clear_later(engine, clock_monotonic_s() + 10);
+    plain_clear_later(engine, clock_monotonic_s() + 10);
     pass_s(11);
-    engine->functions->clear_later(engine, clock_monotonic_s() + 1000);
+    plain_clear_later(engine, clock_monotonic_s() + 1000);
     expect("k", NULL);
 }
 
 /* An item costs at most 64 bytes beside its key and value. */
 static void test_cost(void **state)
 {
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
+    struct engine_figures figures = {0};
     char key[16], value[16];
     uint64_t count = 0, bytes = 0;
 
@@ -328,9 +328,9 @@ static void test_cost(void **state)
         snprintf(value, sizeof(value), "%llu", (unsigned long long)count++);
         assert_int_equal(change(ENGINE_SET, key, value), ENGINE_DONE);
         bytes += strlen(key) + strlen(value);
-    } while (engine->functions->recycled(engine) == 0);
-    engine->functions->memory(engine, kinds);
-    assert_true(kinds[ENGINE_MEMORY_PLAIN].held_bytes <= PLAIN_RUN_MEMORY_BYTES);
+    } while (engine_recycled(engine) == 0);
+    engine->functions->figures(engine, &figures);
+    assert_true(figures.memory[ENGINE_MEMORY_PLAIN].held_bytes <= PLAIN_RUN_MEMORY_BYTES);
     assert_true((PLAIN_RUN_MEMORY_BYTES - bytes) / count <= 64);
 }
 

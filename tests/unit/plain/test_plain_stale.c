@@ -15,7 +15,7 @@
 #include "plain_run.h"
 
 static struct engine *engine;
-static struct engine_hit hit;
+static struct plain_hit hit;
 
 static struct engine_op op_on(enum engine_verb verb, const char *key, const char *text,
                               const struct engine_extended *extended)
@@ -39,7 +39,7 @@ static enum engine_status change(enum engine_verb verb, const char *key, const c
     return run(&op);
 }
 
-static bool note(void *context, const struct engine_hit *found)
+static bool note(void *context, const struct plain_hit *found)
 {
     hit = *found;
     return *(const bool *)context;
@@ -50,7 +50,7 @@ static enum engine_status look(const char *key, const struct engine_extended *ex
     struct engine_op op = op_on(ENGINE_READ, key, "", extended);
     struct engine_op *ops = &op;
     engine->functions->prepare(engine, &ops, 1);
-    engine->functions->visit(engine, &op, false, note, &room);
+    plain_visit(engine, &op, false, note, &room);
     return op.status;
 }
 
@@ -171,7 +171,7 @@ static void test_reads(void **state)
     assert_false(hit.fetched);
 }
 
-static void count_key(void *context, const char *key, size_t length, const struct engine_hit *found)
+static void count_key(void *context, const char *key, size_t length, const struct plain_hit *found)
 {
     unsigned *seen = context;
     assert_int_equal(length, 3);
@@ -193,13 +193,13 @@ static void test_walk(void **state)
         op.expires_s = i == 42 ? 1 : 0;
         assert_int_equal(run(&op), ENGINE_DONE);
     }
-    while (engine->functions->walk(engine, &cursor, count_key, seen)) {
+    while (plain_walk(engine, &cursor, count_key, seen)) {
     }
     for (unsigned i = 0; i < 100; i++) {
         assert_int_equal(seen[i], i != 42);
     }
     uint64_t end = cursor;
-    assert_false(engine->functions->walk(engine, &cursor, count_key, seen));
+    assert_false(plain_walk(engine, &cursor, count_key, seen));
     assert_int_equal(cursor, end);
     assert_int_equal(seen[0], 1);
 }

@@ -10,6 +10,8 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/num.h"
+#include "engine/slots.h"
+#include "row/row.h"
 
 #define ENTRIES     (1u << 15) /* a power of two */
 #define MARKS_MAX   64
@@ -31,6 +33,8 @@ struct kept {
 
 struct fake {
     struct engine engine;
+    struct engine_slots slots;
+    struct row row; /* of no kind: what is asked of it the fake answers */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t held[MARKS_MAX];
@@ -310,22 +314,25 @@ static void fake_change(struct engine *engine, struct engine_op *op, struct chan
     pthread_mutex_unlock(&fake->lock);
 }
 
-static bool fake_slots(const struct engine *engine, const char *tail, size_t length,
-                       struct engine_op *op)
+/*
+ * Returns the fake whose row it is; NULL: it is a real one. Programs that may have both are linked
+ * with --wrap for what is asked of rows.
+ */
+static struct fake *fake_of_row(struct row *row)
 {
-    (void)engine;
-    if (length == 0 || (length == 1 && tail[0] == '.')) {
-        op->slot = ENGINE_SLOT_RECORD;
-        return true;
-    }
-    op->slot = length == 2 && tail[0] == '.' ? tail[1] - 'a' : -2;
-    return op->slot == 0 || op->slot == 1;
+    return row->kind == NULL ? (struct fake *)((char *)row - offsetof(struct fake, row)) : NULL;
 }
 
-static void fake_clear(struct engine *engine)
+void __real_row_flush(struct row *row);
+void __wrap_row_flush(struct row *row);
+void __wrap_row_flush(struct row *row)
 {
-    struct fake *fake = fake_of(engine);
+    struct fake *fake = fake_of_row(row);
 
+    if (fake == NULL) {
+        __real_row_flush(row);
+        return;
+    }
     pthread_mutex_lock(&fake->lock);
     CHECK(!fake->maintaining); /* which may be between two stops of its own */
     memset(fake->entries, 0, ENTRIES * sizeof(*fake->entries));
@@ -356,17 +363,15 @@ static uint64_t fake_stats_table(const struct engine *engine, uint64_t from, eng
     return table + 1 < tables ? (table + 1) * FAKE_TABLE_IDS : 0;
 }
 
-static void fake_memory(const struct engine *engine, struct engine_memory kinds[])
+static void fake_figures(const struct engine *engine, struct engine_figures *figures)
 {
-    (void)engine;
-    kinds[ENGINE_MEMORY_TABLES] = (struct engine_memory){5, 14, 70, 1u << 20};
-    kinds[ENGINE_MEMORY_AUX] = (struct engine_memory){2, 24, 48, 4096};
-}
+    struct fake *fake = fake_of((struct engine *)(uintptr_t)engine);
 
-static void fake_populate(struct engine *engine, const _Atomic bool *stop)
-{
-    (void)engine;
-    (void)stop;
+    figures->memory[ENGINE_MEMORY_TABLES] = (struct engine_memory){5, 14, 70, 1u << 20};
+    figures->memory[ENGINE_MEMORY_AUX] = (struct engine_memory){2, 24, 48, 4096};
+    pthread_mutex_lock(&fake->lock);
+    figures->recycled = fake->recycled;
+    pthread_mutex_unlock(&fake->lock);
 }
 
 /* Under the lock: moves the tickets of id to `out`. */
@@ -415,9 +420,8 @@ static void wake_all(struct ticket *tickets, size_t count)
     free(tickets);
 }
 
-static void fake_maintain(struct engine *engine, struct barrier *barrier)
+static void fake_maintain(struct fake *fake, struct barrier *barrier)
 {
-    struct fake *fake = fake_of(engine);
     struct ticket *tickets = memory_zalloc(TICKETS_MAX * sizeof(*tickets));
 
     if (barrier != NULL) { /* a switch, as a row makes one */
@@ -441,24 +445,32 @@ static void fake_maintain(struct engine *engine, struct barrier *barrier)
     wake_all(tickets, taken);
 }
 
-static void fake_waited(struct engine *engine)
+void __real_row_maintain(struct row *row, struct barrier *barrier);
+void __wrap_row_maintain(struct row *row, struct barrier *barrier);
+void __wrap_row_maintain(struct row *row, struct barrier *barrier)
 {
-    struct fake *fake = fake_of(engine);
+    struct fake *fake = fake_of_row(row);
 
+    if (fake == NULL) {
+        __real_row_maintain(row, barrier);
+    } else {
+        fake_maintain(fake, barrier);
+    }
+}
+
+void __real_row_waited(struct row *row);
+void __wrap_row_waited(struct row *row);
+void __wrap_row_waited(struct row *row)
+{
+    struct fake *fake = fake_of_row(row);
+
+    if (fake == NULL) {
+        __real_row_waited(row);
+        return;
+    }
     pthread_mutex_lock(&fake->lock);
     fake->waited++;
     pthread_mutex_unlock(&fake->lock);
-}
-
-static uint64_t fake_recycled(const struct engine *engine)
-{
-    struct fake *fake = fake_of((struct engine *)(uintptr_t)engine);
-
-    pthread_mutex_lock(&fake->lock);
-    uint64_t recycled = fake->recycled;
-
-    pthread_mutex_unlock(&fake->lock);
-    return recycled;
 }
 
 static void fake_destroy(struct engine *engine)
@@ -474,18 +486,12 @@ static void fake_destroy(struct engine *engine)
 
 static const struct engine_functions functions = {
     .kind = "fake",
-    .slots = fake_slots,
     .prepare = fake_prepare,
     .read = fake_read,
     .change = fake_change,
-    .clear = fake_clear,
     .stats_space = fake_stats_space,
     .stats_table = fake_stats_table,
-    .memory = fake_memory,
-    .populate = fake_populate,
-    .maintain = fake_maintain,
-    .waited = fake_waited,
-    .recycled = fake_recycled,
+    .figures = fake_figures,
     .destroy = fake_destroy,
 };
 
@@ -495,6 +501,10 @@ struct engine *fake_engine_create(bool role_cache)
 
     fake->engine.functions = &functions;
     fake->engine.role_cache = role_cache;
+    fake->engine.row = &fake->row;
+    fake->engine.slots = &fake->slots;
+    engine_slots_add(&fake->slots, "a");
+    engine_slots_add(&fake->slots, "b");
     fake->entries = memory_zalloc(ENTRIES * sizeof(*fake->entries));
     pthread_mutex_init(&fake->lock, NULL);
     pthread_cond_init(&fake->changed, NULL);

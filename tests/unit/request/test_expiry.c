@@ -80,7 +80,7 @@ static void store(int64_t exptime)
     assert_int_equal(op.status, ENGINE_DONE);
 }
 
-static bool note(void *context, const struct engine_hit *hit)
+static bool note(void *context, const struct plain_hit *hit)
 {
     *(int32_t *)context = hit->ttl_s;
     return true;
@@ -94,7 +94,7 @@ static int32_t left(void)
     int32_t ttl_s = -2;
 
     engine->functions->prepare(engine, &ops, 1);
-    engine->functions->visit(engine, &op, false, note, &ttl_s);
+    plain_visit(engine, &op, false, note, &ttl_s);
     return ttl_s;
 }
 
@@ -164,7 +164,7 @@ static void test_flush(void **state)
 {
     (void)state;
     store(0);
-    engine->functions->clear_later(engine, command_exptime_at(100));
+    plain_clear_later(engine, command_exptime_at(100));
     wall_s += HOUR_S;
     assert_int_equal(left(), -1);
     pass(100);
@@ -173,8 +173,7 @@ static void test_flush(void **state)
     wall_s = WALL_S;
     for (int i = 0; i < 3; i++) { /* one of the past is done now, each time */
         store(0);
-        engine->functions->clear_later(engine,
-                                       command_exptime_at(COMMAND_EXPTIME_RELATIVE_MAX + 1));
+        plain_clear_later(engine, command_exptime_at(COMMAND_EXPTIME_RELATIVE_MAX + 1));
         assert_int_equal(left(), -2);
     }
 }

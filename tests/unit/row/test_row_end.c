@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "row/row_data.h"
-#include "row/row_private.h"
+#include "row/row_room.h"
 #include "tests/unit/row/kept_row.h"
 
 #define CAPACITY KEPT_CAPACITY

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include "row/row_private.h"
+#include "row/row_room.h"
 #include "row/row_state.h"
 #include "tests/unit/row/kept_row.h"
 

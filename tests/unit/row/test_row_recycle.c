@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "row/row_private.h"
+#include "row/row_room.h"
 #include "tests/support/fake_row.h"
 
 #define CAPACITY 1000

@@ -1,5 +1,5 @@
 /* test_permute.c: forward and back are inverse, and a bijection of w-bit numbers. */
-#include "counter/permute.h"
+#include "row/permute.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

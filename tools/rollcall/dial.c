@@ -1,4 +1,4 @@
-#include "tools/rollcall/bench_connect.h"
+#include "tools/rollcall/dial.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -76,31 +76,31 @@ static bool split_address(const char *text, const char *port_default, char host[
     return length > 0 && length < HOST_MAX;
 }
 
-void bench_connect_host(const char *address, char *host, size_t size)
+void dial_host(const char *address, char *host, size_t size)
 {
     char name[HOST_MAX] = "", port[HOST_MAX];
 
     if (address[0] != '/') {
-        (void)split_address(address, BENCH_PORT, name, port);
+        (void)split_address(address, DIAL_PORT, name, port);
     }
     snprintf(host, size, "%s", name);
 }
 
 /* -1 with what is wrong in `error`, which is left alone when errno says it. */
 static int connect_tcp(const char *text, const char *port_default, unsigned timeout_ms,
-                       char error[BENCH_CONNECT_ERROR_MAX])
+                       char error[DIAL_ERROR_MAX])
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
     char host[HOST_MAX], port[HOST_MAX];
     int fd = -1;
 
     if (!split_address(text, port_default, host, port)) {
-        snprintf(error, BENCH_CONNECT_ERROR_MAX, "not host:port, [v6]:port or /path");
+        snprintf(error, DIAL_ERROR_MAX, "not host:port, [v6]:port or /path");
         return -1;
     }
     int failed = getaddrinfo(host, port, &hints, &found);
     if (failed != 0) {
-        snprintf(error, BENCH_CONNECT_ERROR_MAX, "%s", gai_strerror(failed));
+        snprintf(error, DIAL_ERROR_MAX, "%s", gai_strerror(failed));
         return -1;
     }
     for (const struct addrinfo *to = found; to != NULL && fd < 0; to = to->ai_next) {
@@ -112,15 +112,15 @@ static int connect_tcp(const char *text, const char *port_default, unsigned time
     return fd;
 }
 
-int bench_connect(const char *address, const char *port, unsigned timeout_ms,
-                  char error[BENCH_CONNECT_ERROR_MAX])
+int dial_server(const char *address, const char *port, unsigned timeout_ms,
+                char error[DIAL_ERROR_MAX])
 {
-    char reason[BENCH_CONNECT_ERROR_MAX] = "";
+    char reason[DIAL_ERROR_MAX] = "";
     int fd = address[0] == '/' ? connect_unix(address, timeout_ms)
                                : connect_tcp(address, port, timeout_ms, reason);
 
     if (fd < 0) {
-        snprintf(error, BENCH_CONNECT_ERROR_MAX, "%.120s: %.120s", address,
+        snprintf(error, DIAL_ERROR_MAX, "%.120s: %.120s", address,
                  *reason != '\0' ? reason : strerror(errno));
     }
     return fd;

@@ -10,8 +10,8 @@
  * ids in a row so badly that it was full at 90 to 99 % of its capacity; with three none of 5,000.
  * Pure functions; 4 ns.
  */
-#ifndef ROLLCALL_COUNTER_PERMUTE_H
-#define ROLLCALL_COUNTER_PERMUTE_H
+#ifndef ROLLCALL_ROW_PERMUTE_H
+#define ROLLCALL_ROW_PERMUTE_H
 
 #include <stdint.h>
 
