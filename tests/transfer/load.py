@@ -276,8 +276,23 @@ class Case:
         self.expect({"feed:31": ",,1,", "feed:33": ",,1,"})
         os.unlink(bad)
         self.call("load", *two, "--max-errors", "1", status=REFUSED)
+        self.emptied()
         self.lost_on_the_way(long)
         self.answered_otherwise()
+
+    def emptied(self):
+        """A checkpoint or an input that is empty now: it says so."""
+        path, state = self.write("emptied.csv", "id,like\n35,1\nx,1\n"), self.path("emptied.state")
+        load = ["load", "feed", "--batch", "1", "--checkpoint", state, path]
+        self.call(*load, status=TOO_MANY)
+        self.write("emptied.csv", "")
+        said = self.call(*load, "--max-errors", "1", status=FAILED)
+        if "emptied.csv: it is shorter than the checkpoint says" not in said:
+            raise Failure("an input that is empty now is not named")
+        self.write("emptied.state", "")
+        if "emptied.state: it is empty" not in self.call(*load, status=USAGE):
+            raise Failure("an empty checkpoint is not named")
+        self.call("load", "feed", "--checkpoint", "", path, status=USAGE)
 
     def lost_on_the_way(self, long):
         """The first row was sent to a daemon that is gone, the next one cannot be read: it says both."""

@@ -42,6 +42,7 @@
     8u /* unless told otherwise: pages of dumped tables are read side by side */
 #define LOAD_CONNECTIONS_MAX 64u
 #define LOAD_WHY_MAX         128
+#define LOAD_SHORTER         "it is shorter than the checkpoint says; not the same input?"
 #define LOAD_LOSSES_MAX      5 /* connections lost one right after the other */
 #define LOAD_ID_MAX          ((uint64_t)INT64_MAX)
 

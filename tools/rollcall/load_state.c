@@ -84,7 +84,10 @@ bool load_state_read(struct load *load)
     life->journal = has_journal != 0;
 
     free(text);
-    if (!read) {
+    if (!read && length == 0) {
+        verb_complain(stderr, "%s: it is empty, no checkpoint; delete it to begin anew",
+                      options->checkpoint);
+    } else if (!read) {
         verb_complain(stderr,
                       "%s: the checkpoint of another load (space, mode, format, columns or files "
                       "differ); delete it to begin anew",
