@@ -213,7 +213,7 @@ struct load {
     uint64_t before;                     /* rows of the runs before */
     struct load_place done;              /* all before it is answered */
     uint64_t done_bytes;                 /* of all files, likewise */
-    uint64_t saved_us;                   /* when the checkpoint was last made durable */
+    uint64_t saved_us; /* when a checkpoint was last made durable, or would have been */
     unsigned complaints;
     bool begun;    /* rows are on their way, or carried out, by this run */
     bool mistaken; /* what failed is a mistake in the arguments, and nothing was begun */

@@ -131,6 +131,7 @@ bool load_state_write(struct load *load, bool durable)
     char text[STATE_MAX];
     char temporary[VFS_PATH_MAX];
 
+    load->saved_us = durable ? clock_monotonic_us() : load->saved_us;
     if (options->checkpoint == NULL) {
         return true;
     }
@@ -152,7 +153,6 @@ bool load_state_write(struct load *load, bool durable)
     snprintf(temporary, sizeof(temporary), "%.4000s" SUFFIX, options->checkpoint);
     if (write_whole(temporary, text, (size_t)length, durable) &&
         rename(temporary, options->checkpoint) == 0) {
-        load->saved_us = durable ? clock_monotonic_us() : load->saved_us;
         return true;
     }
     return state_fail(load, options->checkpoint);
