@@ -12,6 +12,7 @@ static enum engine_status edit_cold(struct counter_changing *c, struct counter_t
     enum engine_status status = counter_table_edit_cold(
         table, locus, c->edit, c->counter->engine.space, c->sink, &reader, &c->op->error);
     c->waits = !reader.pending;
+    c->op->copied_bytes = ENGINE_COPIED_COLD;
     row_cold_changed(&c->counter->row, counter_table_in_row(table));
     bool full =
         status == ENGINE_ERROR && c->op->error == ENGINE_E_BUSY && reader.error == ENGINE_E_NONE;

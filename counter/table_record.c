@@ -94,7 +94,7 @@ void table_record_apply(const struct counter_view *view, struct table_record *re
 void table_record_read_aux(struct table_record *record, const struct dict *aux, uint64_t id,
                            uint64_t subs)
 {
-    for (; subs; subs &= subs - 1) {
+    for (; subs && dict_count(aux) > 0; subs &= subs - 1) { /* mostly there is none at all */
         unsigned sub = (unsigned)__builtin_ctzll(subs);
         if (dict_get(aux, id, (uint8_t)sub, &record->aux[sub])) {
             record->subs |= 1ull << sub;

@@ -292,6 +292,7 @@ static void edit(struct phantom *phantom, struct engine_op *op, const struct rul
             return;
         }
         edit.lines = &lines;
+        op->copied_bytes = ENGINE_COPIED_COLD;
     }
     if (!sink->functions->reserve(sink)) {
         op->error = ENGINE_E_JOURNAL_BUSY;

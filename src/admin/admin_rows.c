@@ -115,6 +115,8 @@ const struct admin_row admin_rows[] = {
     CLOSED(idle_closed, "idle"), CLOSED(request_timeouts, "half_sent_request"),
     CLOSED(write_stalls, "does_not_read"), CLOSED(hold_stalls, "disk_stalled"),
     CLOSED(budget_closed, "buffers_full"), CLOSED(ssl_handshake_errors, "tls_handshake"),
+    CLOSED(ssl_proto_errors, "tls_broken"),
+    DAEMON(net.ssl_new_sessions, COUNTER("tls_sessions_total", "TLS sessions agreed upon.")),
     DAEMON(commands.auth_errors,
            COUNTER("logins_failed_total", "Logins with a wrong user or password.")),
     /* commands */

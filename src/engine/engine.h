@@ -42,6 +42,7 @@
 #define ENGINE_SLOT_SOME      (-2) /* several slots: `some` and `order` of the operation */
 #define ENGINE_ORDER_BITS     4    /* of a slot in an order */
 #define ENGINE_SPACE_NAME_MAX 32
+#define ENGINE_COPIED_COLD    (32u << 10) /* a change of a dumped table counts as so many bytes */
 #define ENGINE_STAT_TEXT_MAX  256
 
 _Static_assert(ENGINE_SLOTS_MAX <= 1 << ENGINE_ORDER_BITS &&
@@ -157,7 +158,7 @@ struct engine_op {
     char *value;           /* caller: room for ENGINE_VALUE_MAX bytes; engine: the text, no NUL */
     bool created;          /* caller: false; INCR, DECR: nothing was there, it became `initial` */
     bool wants_table;      /* PENDING: for a table, else for a page */
-    uint32_t copied_bytes; /* caller: 0; plain, changes: that were copied, for fairness */
+    uint32_t copied_bytes; /* caller: 0; changes: that were copied, for fairness */
     int32_t ttl_s;         /* plain, changes that end in DONE: as plain_hit's … */
     int32_t ttl_touched_s; /* … likewise … */
     int32_t ttl_made_s;    /* … likewise */

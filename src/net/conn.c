@@ -60,6 +60,7 @@ void net_conn_close(struct net_conn *conn)
 {
     struct net_worker *worker = conn->worker;
     CHECK(conn->magic == NET_CONN_MAGIC);
+    metric_add(&worker->metrics.ssl_proto_errors, conn->tls != NULL && net_tls_failed(conn->tls));
     (void)want(conn, 0);
     net_worker_leave(worker, conn);
     net_worker_turns(worker); /* `closed` may touch what turns touch */
@@ -372,7 +373,9 @@ static void acknowledge(int fd)
 static ssize_t receive_tls(struct net_conn *conn, size_t length_max)
 {
     bool half = net_tls_half(conn->tls);
+    bool agreed = net_tls_established(conn->tls);
     ssize_t got = net_tls_read(conn->tls, conn->worker->read, length_max);
+    metric_add(&conn->worker->metrics.ssl_new_sessions, !agreed && net_tls_established(conn->tls));
     if (got > 0) {
         metric_add(&conn->worker->metrics.bytes_read, (uint64_t)got);
         return got;

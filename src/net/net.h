@@ -71,7 +71,9 @@ struct signalfd_siginfo; /* <sys/signalfd.h> */
     X(hold_stalls, "connections closed because the disk did not take what they changed")           \
     X(conn_yields, "turns ended for fairness")                                                     \
     X(budget_closed, "connections closed because the buffers' budget was used up")                 \
-    X(ssl_handshake_errors, "connections closed because TLS was not agreed upon")
+    X(ssl_handshake_errors, "connections closed because TLS was not agreed upon")                  \
+    X(ssl_proto_errors, "connections closed because what came was not TLS any more")               \
+    X(ssl_new_sessions, "TLS sessions agreed upon")
 
 struct net_metrics {
     NET_METRICS(METRIC_FIELD)

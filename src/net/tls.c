@@ -12,6 +12,8 @@
 struct net_tls {
     SSL *library;
     unsigned updates; /* in this read */
+    bool agreed;      /* the library forgets it when a session fails */
+    bool failed;      /* see net_tls_failed() */
     bool over;        /* nothing more comes */
     bool broken;      /* nor can anything be said, goodbye neither */
     bool pending;     /* see net_tls_pending() */
@@ -120,7 +122,9 @@ void net_tls_destroy(struct net_tls *tls)
 static void note_failure(struct net_tls *tls, int result, int own)
 {
     int code = SSL_get_error(tls->library, result);
+    tls->failed = tls->agreed && code == SSL_ERROR_SSL;
     if (code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE) {
+        tls->agreed = tls->agreed || SSL_is_init_finished(tls->library) == 1;
         tls->turned = code != own;
         return;
     }
@@ -146,6 +150,7 @@ ssize_t net_tls_read(struct net_tls *tls, char *bytes, size_t length)
             break;
         }
         got += some;
+        tls->agreed = true;
         tls->half = false;
         tls->pending = SSL_has_pending(tls->library) == 1;
     }
@@ -171,7 +176,12 @@ ssize_t net_tls_write(struct net_tls *tls, const char *bytes, size_t length)
 
 bool net_tls_established(const struct net_tls *tls)
 {
-    return SSL_is_init_finished(tls->library) == 1;
+    return tls->agreed;
+}
+
+bool net_tls_failed(const struct net_tls *tls)
+{
+    return tls->failed;
 }
 
 bool net_tls_pending(const struct net_tls *tls)

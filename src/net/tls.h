@@ -23,6 +23,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define NET_TLS_ERROR_MAX     512
@@ -55,6 +56,7 @@ struct net_tls_context *net_tls_context_create(const struct net_tls_options *opt
                                                char error[NET_TLS_ERROR_MAX]);
 struct net_tls_context *net_tls_context_share(struct net_tls_context *context); /* one more */
 void net_tls_context_release(struct net_tls_context *context);                  /* NULL: no-op */
+uint64_t net_tls_context_age_s(const struct net_tls_context *context);
 
 /* The server's end on a connected socket that does not block; the socket stays the caller's. NULL:
  * no memory. */
@@ -79,7 +81,8 @@ void net_tls_destroy(struct net_tls *tls);
 ssize_t net_tls_read(struct net_tls *tls, char *bytes, size_t length);
 ssize_t net_tls_write(struct net_tls *tls, const char *bytes, size_t length);
 
-bool net_tls_established(const struct net_tls *tls); /* the handshake is done */
+bool net_tls_established(const struct net_tls *tls); /* the handshake was done */
+bool net_tls_failed(const struct net_tls *tls); /* after that: what came was no TLS, or forged */
 /* Another read will say something, without an event of the socket. */
 bool net_tls_pending(const struct net_tls *tls);
 /* The last call waits for the other direction than its own. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "net/tls_private.h"
 
 /* One attempt: what is made, and where its error goes. */
@@ -173,6 +174,7 @@ struct net_tls_context *net_tls_context_create(const struct net_tls_options *opt
     }
     SSL_CTX_set_default_passwd_cb_userdata(making.library, NULL); /* `making` ends here */
     context->library = making.library;
+    context->made_us = clock_monotonic_us();
     atomic_init(&context->references, 1);
     return context;
 failed:
@@ -200,4 +202,9 @@ void net_tls_context_release(struct net_tls_context *context)
         SSL_CTX_free(context->library);
         free(context);
     }
+}
+
+uint64_t net_tls_context_age_s(const struct net_tls_context *context)
+{
+    return (clock_monotonic_us() - context->made_us) / 1000000;
 }

@@ -9,6 +9,7 @@
 struct net_tls_context {
     SSL_CTX *library;
     _Atomic unsigned references;
+    uint64_t made_us; /* by clock_monotonic_us() */
 };
 
 #endif

@@ -95,6 +95,7 @@ end_one(struct dispatch_worker *worker, const struct request *request, struct di
         if (UNLIKELY(key->op.status == ENGINE_PENDING) &&
             dispatch_wait_op(worker, request, key->space->engine, &key->op)) {
             metric_add(&worker->metrics->suspensions, 1);
+            dispatch_cold_ahead(worker, request, key);
             return DISPATCH_PENDING;
         }
     }

@@ -16,9 +16,10 @@
 #include "store/cold.h"
 
 #define DISPATCH_CHUNK_KEYS 128
-#define DISPATCH_COPIED_MAX                                                                        \
-    (1u << 20) /* bytes engines copied after which others have their turn                          \
-                */
+/* Bytes that engines copied after which others have their turn: about 100 us. */
+#define DISPATCH_COPIED_MAX (1u << 20)
+/* Changes that ask for their pages together: what a turn carries out, as the rest is given back. */
+#define DISPATCH_AHEAD (DISPATCH_COPIED_MAX / ENGINE_COPIED_COLD - 1)
 /* A line more than a value takes: else all values would fall into a few sets of the cache. */
 #define DISPATCH_VALUE_STRIDE (ENGINE_VALUE_MAX + 64)
 
@@ -243,6 +244,9 @@ struct dispatch_key *dispatch_route_alone(struct dispatch_worker *worker,
                                           const struct request_key *bytes);
 
 /* dispatch_cold.c */
+/* The change of this key waits, and the turn ends: those after it ask for their pages, too. */
+void dispatch_cold_ahead(struct dispatch_worker *worker, const struct request *request,
+                         const struct dispatch_key *key);
 /* With dumped tables: notes if one of the operations, just run, waits. */
 void dispatch_cold_look(struct dispatch_worker *worker, struct engine_op *const *ops, size_t n);
 /* The turn's end. answered: some of its requests were. Returns how it goes on. */
@@ -279,6 +283,8 @@ void dispatch_trace_turn(const struct dispatch_worker *worker, const struct net_
                          enum net_next next);
 
 /* dispatch_wait.c */
+/* Returns whether it is the request that the connection waited for when the turn began. */
+bool dispatch_is_first(const struct dispatch_worker *worker, const struct request *request);
 /* The request has to wait, on. False: it has waited as long as one may, and is to be refused. */
 bool dispatch_wait(struct dispatch_worker *worker, const struct request *request);
 /* The same for one of its operations, which is PENDING. False: that has ended in ERROR. */

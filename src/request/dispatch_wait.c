@@ -12,8 +12,7 @@
 #include "request/dispatch_private.h"
 #include "row/row.h"
 
-/* Returns whether it is the request that the connection waited for when the turn began. */
-static bool is_first(const struct dispatch_worker *worker, const struct request *request)
+bool dispatch_is_first(const struct dispatch_worker *worker, const struct request *request)
 {
     return worker->turn->consumed == 0 && request == worker->batch.requests;
 }
@@ -23,7 +22,7 @@ bool dispatch_wait(struct dispatch_worker *worker, const struct request *request
     struct dispatch_conn *conn = worker->conn;
     uint64_t now_us = net_worker_now_us(worker->net);
 
-    if (conn->waits_since_us == 0 || !is_first(worker, request)) {
+    if (conn->waits_since_us == 0 || !dispatch_is_first(worker, request)) {
         conn->waits_since_us = now_us;
     }
     worker->waits = true;

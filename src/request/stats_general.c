@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/huge.h"
 #include "base/memory.h"
+#include "net/tls.h"
 #include "request/stats_private.h"
 
 /* Names that tools and exporters read and that mean nothing here: always 0. */
@@ -111,6 +112,10 @@ static void emit_connections(struct stats_out *out)
     stats_number(out, "max_connections", out->worker->settings->max_connections);
     for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
         stats_number(out, figures[i].name, stats_sum(both, sizeof(both[0]), 1, figures[i].offset));
+    }
+    if (out->worker->settings->tls.context != NULL) {
+        stats_number(out, "time_since_server_cert_refresh",
+                     net_tls_context_age_s(out->worker->settings->tls.context));
     }
     stats_number(out, "idle_kicks", /* memcached's name of idle_closed */
                  stats_sum(both, sizeof(both[0]), 1, offsetof(struct net_metrics, idle_closed)));

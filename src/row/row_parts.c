@@ -254,7 +254,8 @@ static uint64_t parts_bytes_after(const struct row *row, const struct row_table 
     return row_parts_bytes(row) + plan->bytes + pools - (whole ? row_part_bytes(part) : 0);
 }
 
-/* Where memory does not suffice others leave it, and the part waits for that; or it is refused. */
+/* Where memory does not suffice others leave it, and the part waits for that; or it is refused. If
+ * the log has no room to say so, that passes: it is tried again. */
 static bool parts_have_room(struct row *row, struct row_table *part, uint64_t bytes)
 {
     if (row->follows || parts_may_hold(row, bytes)) {
@@ -262,7 +263,7 @@ static bool parts_have_room(struct row *row, struct row_table *part, uint64_t by
     }
     uint64_t held = row_parts_bytes(row);
     part->awaiting = row_parts_leave(row, part, bytes > held ? bytes - held : 0);
-    if (!part->awaiting) {
+    if (!part->awaiting && !atomic_load(&row->denied)) {
         parts_refuse_growth(row, part, "`memory` has no more room for it");
     }
     return false;
@@ -297,7 +298,7 @@ static struct part_plan parts_plan_next(struct row *row)
 {
     struct part_plan plan = {0};
     struct row_table *part = parts_next_growing(row);
-    for (; part != NULL; part = parts_next_growing(row)) {
+    for (; part != NULL && !atomic_load(&row->denied); part = parts_next_growing(row)) {
         if (part->cold ? parts_plan_recall(row, part, &plan)
                        : parts_plan_growth(row, part, &plan)) {
             return plan;

@@ -55,7 +55,7 @@ bool row_parts_leave(struct row *row, const struct row_table *needed, uint64_t b
     bool may = row_dumps(row) && !row->dump_failed;
     for (unsigned i = 0; may && coming < bytes && i < LEAVES_AT_ONCE; i++) {
         struct row_table *part = parts_victim(row, needed);
-        may = part != NULL && (part->whole || row_log_room(row));
+        may = part != NULL && (part->whole || row_keep_log_room(row));
         if (may) {
             row_cold_leave(row, part);
             coming += row_part_bytes(part);

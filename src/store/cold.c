@@ -137,8 +137,21 @@ enum cold_result cold_get(struct cold *cold, const struct table_file *file, uint
     }
     pthread_mutex_lock(&cold->lock);
     enum cold_result result = get(cold, &key, ticket, page, error);
+    bool call = cold_calls(cold);
     pthread_mutex_unlock(&cold->lock);
+    if (call) {
+        pthread_cond_signal(&cold->work);
+    }
     return result;
+}
+
+unsigned cold_spare(struct cold *cold)
+{
+    pthread_mutex_lock(&cold->lock);
+    unsigned half = cold->config.queue / 2;
+    unsigned spare = cold->stats.promised < half ? half - (unsigned)cold->stats.promised : 0;
+    pthread_mutex_unlock(&cold->lock);
+    return spare;
 }
 
 void cold_release(struct cold *cold, const struct ticket *ticket)

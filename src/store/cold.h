@@ -131,6 +131,10 @@ enum cold_result cold_get(struct cold *cold, const struct table_file *file, uint
                           const struct ticket *ticket, void *page,
                           char error[TABLE_FILE_ERROR_MAX]);
 
+/* Returns how many pages may be asked for ahead, by a ticket that waits anyway: half of the queue
+ * is for those that wait for nothing yet. */
+unsigned cold_spare(struct cold *cold);
+
 /*
  * The ticket's request is over: its promises are given up, queued reads that nobody else waits for
  * are dropped. What was read stays in the cache as long as that lasts. Not known: no-op.

@@ -71,13 +71,23 @@ static void do_read(struct cold *cold, struct cold_read *read)
     cold_wake(cold);
 }
 
+bool cold_calls(struct cold *cold)
+{
+    bool calls = !cold->called && cold->resting > 0 && !cold_list_empty(&cold->queue);
+    cold->called = cold->called || calls;
+    return calls;
+}
+
 /* The oldest of the queue; NULL: it is the end. */
 static struct cold_read *next_read(struct cold *cold)
 {
     struct cold_read *read = NULL;
     pthread_mutex_lock(&cold->lock);
     while (cold_list_empty(&cold->queue) && !cold->stopping) {
+        cold->resting++;
         pthread_cond_wait(&cold->work, &cold->lock);
+        cold->resting--;
+        cold->called = false;
     }
     if (!cold_list_empty(&cold->queue)) {
         read = COLD_OWNER(struct cold_read, link, cold->queue.next);
@@ -85,7 +95,11 @@ static struct cold_read *next_read(struct cold *cold)
         cold_list_remove(&read->link);
         read->state = COLD_READING;
     }
+    bool call = cold_calls(cold);
     pthread_mutex_unlock(&cold->lock);
+    if (call) {
+        pthread_cond_signal(&cold->work);
+    }
     return read;
 }
 

@@ -77,6 +77,8 @@ struct cold {
     pthread_cond_t work;  /* something is queued, or it is the end */
     pthread_cond_t ended; /* a read of a forgotten file */
     bool stopping;
+    bool called;      /* a thread that rested is on its way to the queue */
+    unsigned resting; /* threads that wait for `work`, that one as well */
     struct cold_read *reads;
     struct cold_waiter *waiters;
     struct cold_promise *promises;
@@ -124,6 +126,11 @@ void cold_promise_check(struct cold *cold);
 
 /* ---- cold_pool.c ---- */
 
+/*
+ * Under the lock, after the queue grew or shrank. True: `work` is to be signalled. One thread at a
+ * time is called, and calls the next: waking one is dear, and who asks has requests to answer.
+ */
+bool cold_calls(struct cold *cold);
 /* Wakes all that are to be. Not under the lock. */
 void cold_wake(struct cold *cold);
 bool cold_pool_start(struct cold *cold); /* false with errno; cold_stop() ends those started */

@@ -126,7 +126,6 @@ static struct cold_read *read_new(struct cold *cold, const struct cold_key *key)
     if (++cold->stats.depth > cold->stats.depth_highest) {
         cold->stats.depth_highest = cold->stats.depth;
     }
-    pthread_cond_signal(&cold->work);
     return read;
 }
 

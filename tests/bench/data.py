@@ -5,6 +5,7 @@
     tests/bench/data.py start          seconds from the start to the first answer: 1 GiB of tables
     tests/bench/data.py replay         records of the journal replayed in a second
     tests/bench/data.py cold           p99 of reads in memory while 5 % of all are from a slow disk
+    tests/bench/data.py late           the same while ids come late to dumped tables
 
 $ROLLCALLD and $ROLLCALL name the programs (else build/); `cold` also tests/load/load beside
 $ROLLCALL (`make tests/load/load`), and it needs a daemon that was configured
@@ -12,6 +13,8 @@ with --enable-points: its reads of the disk are made to take --delay ms. Several
 prints its figure and its goal. Nothing is judged: exit 1 only if something does not run.
 
 The server's worker has the last core, all its other threads and the load generator the first.
+In `late` ids in memory are incremented as often, too; worker and reader go before all else on their
+cores (SCHED_FIFO), so that the daemon is measured and not the want of more cores.
 `everysec` runs both daemons at once and loads them in turn, twice --rounds times each, in the order
 AB BA AB, because a machine's speed changes within seconds; the median of the pairs' ratios counts.
 """
@@ -28,12 +31,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recovery"))
 from victim import Failure, Folder, Victim, judge, protocol  # noqa: E402
 
-EVERYSEC_GOAL, START_GOAL_S, REPLAY_GOAL = 0.95, 1.5, 5e6
+EVERYSEC_GOAL, START_GOAL_S, REPLAY_GOAL, LATE_GOAL = 0.95, 1.5, 5e6, 1.5
 CONNECTIONS, PIPELINE = 50, 50
 RUN_S = 600  # the longest a load may take
 IDS = 1000000
 COLD_IDS = 2000000
 COLD_THREADS = 64
+LATE_FIRST, LATE_SHIFT, LATE_A_SECOND = 1 << 32, 22, 1000  # the shape `seconds` of bench
+LATE_HOT = 50000  # ids that are read
 SPACES = 4  # of `start`, each of one table in memory
 SLOTS = "{repost: 20, comment: 20, like: 20, read: 20}"
 
@@ -44,7 +49,6 @@ memory: %(memory)s
 DATA = """data: %(directory)s
 journal: {sync: everysec}
 checkpoint: {every: 1h, journal: 64GiB}
-cold: {cache: 0, threads: %(cold_threads)d}
 """
 SPACE = """  %(name)s:
     kind: counter
@@ -67,11 +71,25 @@ class Server(Victim):
         self.folder = Folder(options.directory)
         values = {"threads": threads, "memory": memory, "data": ""}
         if data:
-            values["data"] = DATA % {"directory": self.folder.data, "cold_threads": COLD_THREADS}
+            values["data"] = DATA % {"directory": self.folder.data}
         text = more + TOP % values + "".join(SPACE % dict(space, slots=SLOTS) for space in spaces)
         with open(self.folder.config, "w", encoding="ascii") as file:
             file.write(text)
         super().__init__(self.folder)
+
+    def thread_times(self):
+        """By the names of threads: ns on a processor, and waited for one."""
+        times = {}
+        folder = "/proc/%d/task" % self.process.pid
+        for thread in os.listdir(folder):
+            with open("%s/%s/comm" % (folder, thread), encoding="ascii") as file:
+                name = file.read().strip().rstrip("0123456789")
+            with open("%s/%s/schedstat" % (folder, thread), encoding="ascii") as file:
+                worked, waited = map(int, file.read().split()[:2])
+            one = "worker" if int(thread) == self.worker else name
+            before = times.get(one, (0, 0))
+            times[one] = (before[0] + worked, before[1] + waited)
+        return times
 
     def again(self):
         """Started once more; seconds until it serves."""
@@ -244,7 +262,8 @@ def replay(options):
 
 def cold(options):
     os.environ["ROLLCALL_POINT_DELAY"] = "cold read=%dms" % options.delay
-    server = Server(options, [one_space("dump", "4MiB", 3)])
+    server = Server(options, [one_space("dump", "4MiB", 3)],
+                    more="cold: {cache: 0, threads: %d}\n" % COLD_THREADS)
     try:
         server.serve()
         server.bench("--load", "--requests", 0, "--ids", COLD_IDS)
@@ -264,6 +283,84 @@ def cold(options):
         server.end()
 
 
+def late_id(number, one):
+    """Ids of second `number` from its `one`-th on."""
+    return LATE_FIRST + (number << LATE_SHIFT) + one
+
+
+def late_ids(first, ids, per_second=LATE_A_SECOND):
+    return ["--shape", "seconds", "--first", first, "--ids", ids, "--per-second", per_second]
+
+
+class Beside:
+    """Increments of some ids at a fixed rate, until they are ended; None: of none."""
+
+    def __init__(self, server, ids, options):
+        self.server, self.seconds = server, options.seconds
+        self.command = ids and [rollcall(), "bench", "--json", "--workload", "incr", "--verify", "off", *ids,
+                                "--connections", 8, "--pipeline", 8, "--rate", options.late_rate, "--seconds",
+                                RUN_S, "127.0.0.1:%d" % server.address[1]]
+
+    def __enter__(self):
+        self.process = self.command and subprocess.Popen([str(word) for word in self.command],
+                                                         stdout=subprocess.DEVNULL)
+        self.began, self.figures, self.times = (
+            time.monotonic(), self.server.figures(), self.server.thread_times())
+        return self
+
+    def __exit__(self, *_):
+        took = time.monotonic() - self.began
+        figures, times = self.server.figures(), self.server.thread_times()
+        if self.process:
+            self.process.terminate()
+            self.process.wait()
+        grown = {name: int(figures[name]) - int(self.figures[name])
+                 for name in ("incr_hits", "incr_misses", "dump_merges")}
+        self.rate = (grown["incr_hits"] + grown["incr_misses"]) / took
+        self.said = "%d merges; busy, and waiting for a core, %%: %s" % (grown["dump_merges"], " ".join(
+            "%s %.0f+%.0f" % (name, *((now - then) / took / 1e7 for then, now in zip(self.times.get(
+                name, (0, 0)), pair))) for name, pair in sorted(times.items()) if sum(pair) > 0))
+
+
+def read_hot(server, options):
+    """p50, p99 and p99.9 in us of the newest ids' records."""
+    report = server.report_of(["chrt", "-f", "1", rollcall(), "bench"], [
+        "--workload", "record", "--connections", 16, "--rate", options.rate, "--seconds", options.seconds,
+        "--verify", "form", *late_ids(late_id((COLD_IDS - LATE_HOT) // LATE_A_SECOND, 0), LATE_HOT)])["run"]
+    if report["misses"] + report["errors"] + report["mismatches"] > 0:
+        raise Failure("an id in memory was not read")
+    return [report["latency_us"][name] for name in ("p50", "p99", "p99_9")]
+
+
+def late(options):
+    names = ("alone", "beside ids in memory", "beside late ids")
+    figures = {name: [] for name in names}
+    seconds = COLD_IDS // LATE_A_SECOND
+    hot = late_ids(late_id(seconds - LATE_HOT // LATE_A_SECOND, 0), LATE_HOT)
+    server = Server(options, [one_space("dump", "4MiB", 3)])
+    try:
+        server.serve()
+        server.bench("--load", "--requests", 0, *late_ids(LATE_FIRST, COLD_IDS))
+        server.pin()
+        os.sched_setscheduler(server.worker, os.SCHED_FIFO, os.sched_param(1))
+        for number in range(options.rounds):  # others each time, of tables that are all in files
+            new = late_ids(late_id(seconds // 8, LATE_A_SECOND * (2 + number) // 2), LATE_A_SECOND // 2 *
+                           (seconds // 2 - seconds // 8), LATE_A_SECOND // 2)
+            for name, ids in zip(names, (None, hot, new)):
+                with Pinned(), Beside(server, ids, options) as beside:
+                    one = read_hot(server, options)
+                figures[name].append(one + [beside.rate])
+                print("  %-20s p50 %.0f us, p99 %.0f, p99.9 %.0f; %.0f/s, %s" % (
+                    name, *one, beside.rate, beside.said))
+                sys.stdout.flush()
+    finally:
+        server.end()
+    middle = {name: [statistics.median(column) for column in zip(*figures[name])] for name in names}
+    for name in names:
+        print("late: p50 %.0f us, p99 %.0f us %s: %.2f times that alone (goal: at most %.1f)" % (
+            *middle[name][:2], name, middle[name][1] / middle["alone"][1], LATE_GOAL))
+
+
 def run_parts(parts, options):
     """Those that were asked for, one after the other. Returns the exit status."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
@@ -279,7 +376,7 @@ def run_parts(parts, options):
     return 0
 
 
-PARTS = {"everysec": everysec, "start": start, "replay": replay, "cold": cold}
+PARTS = {"everysec": everysec, "start": start, "replay": replay, "cold": cold, "late": late}
 
 
 def main():
@@ -290,7 +387,8 @@ def main():
     add("--seconds", type=int, default=3, help="of load in a round")
     add("--table-size", default="256MiB", help="start: of each of %d tables" % SPACES)
     add("--delay", type=int, default=100, help="cold: ms a read of the disk takes")
-    add("--rate", type=int, default=8000, help="cold: requests a second")
+    add("--rate", type=int, default=8000, help="cold, late: requests a second")
+    add("--late-rate", type=int, default=50000, help="late: ids a second")
     add("--directory", help="where the data directories are made (default: TMPDIR)")
     options = parser.parse_args()
     return run_parts(PARTS, options)

@@ -147,6 +147,9 @@ def figures(daemon, address, folder):
     while int(plain_stats(address, b"")[b"ssl_handshake_errors"]) != before + 1:
         assert time.monotonic() < until, "not counted"
         time.sleep(protocol.POLL_S)
+    counted = plain_stats(address, b"")
+    assert int(counted[b"ssl_new_sessions"]) > 0 and counted[b"ssl_proto_errors"] == b"0"
+    assert int(counted[b"time_since_server_cert_refresh"]) <= int(counted[b"uptime"])
 
 
 def serve(folder, arguments):

@@ -15,6 +15,7 @@ Each order must hold to this, all of it counted:
   sent again and counts again,
 - the file becomes larger with few merges: MERGES_MAX,
 - no live command is refused, and no answer of a read in memory is wrong,
+- requests wait less often than once in WAIT_PAGES pages that are read: they wait for several together,
 - after the kill, after a stop, and at the end each id has its number; the records are counted right.
 
 Prints a line an order (with its rate, which nothing depends on); exits 1 with the first difference and
@@ -40,6 +41,7 @@ BLOCK = 1000  # ids of a read, commands of the stream
 LIVE = 32  # ids of the stream that come with each block of late ones, and are read
 BUSY_ONE_IN = 1000
 MERGES_MAX = 20  # of one order: the overlay becomes wider, and the file twice as large each time
+WAIT_PAGES = 2  # of dumped tables come with each wait of a request, at least
 BUSY = b"SERVER_ERROR busy"
 VALUES = {"memory": "512MiB", "oldest": "dump", "tables": 3, "dicts": "256KiB", "segment": "16MiB",
           "buffer": "4MiB", "journal": "256MiB", "sync": "everysec", "every": "60s"}
@@ -175,6 +177,10 @@ class Test:
         self.writer.sent = self.writer.busy = 0
         merges, began = self.merges(), time.monotonic()
         self.put_late(ids)
+        figures = self.client.stats(b"")
+        waits, pages = int(figures["suspensions"]), int(figures["cold_reads"])
+        if waits * WAIT_PAGES > pages:
+            raise Failure("%s: %d waits for %d pages" % (name, waits, pages))
         self.check_order(name, ids, held, began, merges)
         self.compare(ids)
 

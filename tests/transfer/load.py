@@ -276,8 +276,37 @@ class Case:
         self.expect({"feed:31": ",,1,", "feed:33": ",,1,"})
         os.unlink(bad)
         self.call("load", *two, "--max-errors", "1", status=REFUSED)
+        self.emptied()
         self.lost_on_the_way(long)
         self.answered_otherwise()
+
+    def emptied(self):
+        """A checkpoint or an input that is empty now: it says so."""
+        path, state = self.write("emptied.csv", "id,like\n35,1\nx,1\n"), self.path("emptied.state")
+        load = ["load", "feed", "--batch", "1", "--checkpoint", state, path]
+        self.call(*load, status=TOO_MANY)
+        self.write("emptied.csv", "")
+        said = self.call(*load, "--max-errors", "1", status=FAILED)
+        if "emptied.csv: it is shorter than the checkpoint says" not in said:
+            raise Failure("an input that is empty now is not named")
+        self.write("emptied.state", "")
+        if "emptied.state: it is empty" not in self.call(*load, status=USAGE):
+            raise Failure("an empty checkpoint is not named")
+        self.call("load", "feed", "--checkpoint", "", path, status=USAGE)
+
+    def asks_seldom(self):
+        """Which life of the daemon it is, is asked about once a second, not with each batch."""
+        client = self.daemon.connect()
+        before, began = int(client.stats(b"")["bytes_written"]), time.monotonic()
+        rows = 20000
+        self.call("load", "feed", "-q", "--batch", "10", self.write("small.csv", "id,like\n" + "".join(
+            "%d,1\n" % (2000000 + i) for i in range(rows))))
+        seconds = 2 + time.monotonic() - began
+        written = int(client.stats(b"")["bytes_written"]) - before
+        client.socket.close()
+        if written > rows * len("STORED\r\n") + seconds * 100000:
+            raise Failure("%d rows of %d batches brought %d bytes" % (rows, rows // 10, written))
+        return "%d bytes" % written
 
     def lost_on_the_way(self, long):
         """The first row was sent to a daemon that is gone, the next one cannot be read: it says both."""
@@ -438,7 +467,7 @@ class Case:
 
     def cases(self):
         return (self.formats_in_and_out, self.modes, self.refusals, self.statuses, self.parts,
-                self.killed_and_taken_up,
+                self.asks_seldom, self.killed_and_taken_up,
                 self.beside_a_daemon_that_is_killed, self.export_under_load, self.daemon_that_forgot)
 
     def begin(self):

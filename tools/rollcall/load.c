@@ -293,6 +293,10 @@ static bool read_names_again(struct load *load)
                            ? load_input_line(&load->input, &length, &first)
                            : NULL;
 
+    if (line == NULL && load->input.error[0] == '\0') { /* it has no line any more */
+        snprintf(load->input.error, sizeof(load->input.error), "%.200s: " LOAD_SHORTER,
+                 load->options->files[place.file]);
+    }
     if (line == NULL || !read_names(load, line, length)) {
         return false;
     }

@@ -94,7 +94,7 @@ static bool skip_bytes(struct load_input *input, uint64_t bytes)
         ssize_t got = read(input->fd, input->data, piece);
 
         if (got <= 0) {
-            return input_fail(input, "it is shorter than the checkpoint says; not the same input?");
+            return input_fail(input, LOAD_SHORTER);
         }
         bytes -= (uint64_t)got;
     }
@@ -117,8 +117,7 @@ bool load_input_seek(struct load_input *input, const struct load_place *place)
         return (uint64_t)is.st_size >= place->offset &&
                        lseek(input->fd, (off_t)place->offset, SEEK_SET) >= 0
                    ? true
-                   : input_fail(input,
-                                "it is shorter than the checkpoint says; not the same file?");
+                   : input_fail(input, LOAD_SHORTER);
     }
     return skip_bytes(input, place->offset);
 }

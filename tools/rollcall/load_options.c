@@ -104,7 +104,8 @@ static bool load_option(struct load_options *options, int option, const char *te
         return true;
     case 'C':
         options->checkpoint = text;
-        return true;
+        return text[0] != '\0' ||
+               (verb_complain(stderr, "--checkpoint needs the name of a file"), false);
     case 'e':
         return load_number("--max-errors", text, 0, UINT64_MAX, &options->max_errors);
     case 'r':

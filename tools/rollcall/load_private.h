@@ -42,6 +42,7 @@
     8u /* unless told otherwise: pages of dumped tables are read side by side */
 #define LOAD_CONNECTIONS_MAX 64u
 #define LOAD_WHY_MAX         128
+#define LOAD_SHORTER         "it is shorter than the checkpoint says; not the same input?"
 #define LOAD_LOSSES_MAX      5 /* connections lost one right after the other */
 #define LOAD_ID_MAX          ((uint64_t)INT64_MAX)
 
@@ -212,7 +213,7 @@ struct load {
     uint64_t before;                     /* rows of the runs before */
     struct load_place done;              /* all before it is answered */
     uint64_t done_bytes;                 /* of all files, likewise */
-    uint64_t saved_us;                   /* when the checkpoint was last made durable */
+    uint64_t saved_us; /* when a checkpoint was last made durable, or would have been */
     unsigned complaints;
     bool begun;    /* rows are on their way, or carried out, by this run */
     bool mistaken; /* what failed is a mistake in the arguments, and nothing was begun */

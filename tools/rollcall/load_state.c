@@ -84,7 +84,10 @@ bool load_state_read(struct load *load)
     life->journal = has_journal != 0;
 
     free(text);
-    if (!read) {
+    if (!read && length == 0) {
+        verb_complain(stderr, "%s: it is empty, no checkpoint; delete it to begin anew",
+                      options->checkpoint);
+    } else if (!read) {
         verb_complain(stderr,
                       "%s: the checkpoint of another load (space, mode, format, columns or files "
                       "differ); delete it to begin anew",
@@ -128,6 +131,7 @@ bool load_state_write(struct load *load, bool durable)
     char text[STATE_MAX];
     char temporary[VFS_PATH_MAX];
 
+    load->saved_us = durable ? clock_monotonic_us() : load->saved_us;
     if (options->checkpoint == NULL) {
         return true;
     }
@@ -149,7 +153,6 @@ bool load_state_write(struct load *load, bool durable)
     snprintf(temporary, sizeof(temporary), "%.4000s" SUFFIX, options->checkpoint);
     if (write_whole(temporary, text, (size_t)length, durable) &&
         rename(temporary, options->checkpoint) == 0) {
-        load->saved_us = durable ? clock_monotonic_us() : load->saved_us;
         return true;
     }
     return state_fail(load, options->checkpoint);

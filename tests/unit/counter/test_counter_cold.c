@@ -180,6 +180,7 @@ static void a_layer_leaves_with_its_table(void **state)
         }
         if (i % 4 == 2) {
             assert_int_equal(space_run(f, ENGINE_SET, 1, id, "3"), ENGINE_DONE);
+            assert_int_equal(f->call.op.copied_bytes, ENGINE_COPIED_COLD); /* others get a turn */
         }
     }
     check_layered(f);

@@ -49,6 +49,7 @@ struct world {
     struct counters_call call;
     uint64_t serial, ids, came, back, between, rounds;
     bool fails;       /* now and then a round does */
+    bool refuses;     /* now and then the log has no room for the keeper, or soon no more */
     bool maintaining; /* the keeper is at work: reads of its files have changes in between */
     pthread_t thread;
     uint64_t *held; /* by index: what slot a holds; NOTHING: there is no record */
@@ -131,6 +132,9 @@ static void try_again(struct world *w)
         atomic_store(&row->again_us, 1);
         row_ask(row);
     }
+    if (atomic_load(&row->denied)) {
+        atomic_store(&row->denied_us, 1);
+    }
 }
 
 /* False: it would wait for the row. */
@@ -175,7 +179,14 @@ static void go_on(struct world *w)
 {
     size_t cold = dumps_cold(&w->dumps);
     w->maintaining = true;
-    row_maintain(w->dumps.engine->row, NULL);
+    atomic_store(&w->dumps.recorder.refuse, w->refuses && test_random_below(&w->random, 2) == 0);
+    w->dumps.recorder.narrow = w->refuses;
+    row_maintain(row_of(w), NULL);
+    atomic_store(&w->dumps.recorder.refuse, false);
+    w->dumps.recorder.narrow = false;
+    for (size_t i = 0; w->refuses && i < row_of(w)->count; i++) {
+        assert_false(row_of(w)->tables[i]->refused);
+    }
     w->maintaining = false;
     w->back += cold > dumps_cold(&w->dumps) ? cold - dumps_cold(&w->dumps) : 0;
     if (row_images_wanted(w->dumps.engine->row)) {
@@ -347,6 +358,20 @@ static void test_little_memory_suffices(void **unused)
     try_tight(2 * TIGHT, 0);
 }
 
+/* For what says that a part leaves: requests are told to try again. */
+static void test_no_room_in_the_log_is_no_want_of_memory(void **unused)
+{
+    static struct world w;
+    (void)unused;
+    world_open_with(&w, "a:20 b:20", TIGHT_IDS, TIGHT / 2, TIGHT, 0);
+    w.refuses = true;
+    for (; w.came < TIGHT_IDS; w.came++) {
+        add(&w, w.came, 1);
+    }
+    assert_true(dumps_cold(&w.dumps) > 0);
+    world_close(&w);
+}
+
 /* restart() looks at it. */
 static void test_a_restored_space_counts_its_memory(void **unused)
 {
@@ -491,6 +516,7 @@ int main(void)
         cmocka_unit_test(test_a_part_comes_back_amid_a_round),
         cmocka_unit_test(test_a_part_that_comes_back_is_counted),
         cmocka_unit_test(test_little_memory_suffices),
+        cmocka_unit_test(test_no_room_in_the_log_is_no_want_of_memory),
         cmocka_unit_test(test_a_restored_space_counts_its_memory),
         cmocka_unit_test(test_all_is_exact),
     };

@@ -56,6 +56,8 @@ static void test_clients_verified(void **unused)
         assert_int_equal(greets(&echo, cases[i].self), cases[i].good);
         wait_for(&echo.closed, 1);
         assert_int_equal(FIGURE(&echo, ssl_handshake_errors), !cases[i].good);
+        assert_true(FIGURE(&echo, ssl_new_sessions) == 1 || !cases[i].good);
+        assert_int_equal(FIGURE(&echo, ssl_proto_errors), 0);
         echo_stop(&echo);
     }
 }
@@ -72,6 +74,25 @@ static void test_client_refuses(void **unused)
     tls_peer_fini(&peer);
     wait_for(&echo.closed, 1);
     assert_int_equal(FIGURE(&echo, ssl_handshake_errors), 1);
+    echo_stop(&echo);
+}
+
+/* An agreed session that goes on in something else is no refused handshake. */
+static void test_broken_later(void **unused)
+{
+    struct echo echo;
+    struct tls_peer peer;
+    (void)unused;
+    tls_start_usual(&echo);
+    tls_open_peer(&echo, &peer);
+    tls_peer_say(&peer, "alive\n");
+    tls_peer_expect(&peer, "alive\n");
+    client_say(peer.fd, "get x\r\n");
+    wait_for(&echo.closed, 1);
+    tls_peer_fini(&peer);
+    assert_int_equal(FIGURE(&echo, ssl_new_sessions), 1);
+    assert_int_equal(FIGURE(&echo, ssl_proto_errors), 1);
+    assert_int_equal(FIGURE(&echo, ssl_handshake_errors), 0);
     echo_stop(&echo);
 }
 
@@ -260,10 +281,11 @@ static void test_versions(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clients_verified), cmocka_unit_test(test_client_refuses),
-        cmocka_unit_test(test_plain_client),     cmocka_unit_test(test_addresses_without),
-        cmocka_unit_test(test_renewed),          cmocka_unit_test(test_halves_time_out),
-        cmocka_unit_test(test_context_errors),   cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_clients_verified),  cmocka_unit_test(test_client_refuses),
+        cmocka_unit_test(test_broken_later),      cmocka_unit_test(test_plain_client),
+        cmocka_unit_test(test_addresses_without), cmocka_unit_test(test_renewed),
+        cmocka_unit_test(test_halves_time_out),   cmocka_unit_test(test_context_errors),
+        cmocka_unit_test(test_versions),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, tls_rig_make, tls_rig_delete);

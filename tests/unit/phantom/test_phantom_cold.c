@@ -113,6 +113,8 @@ static void test_reads(void **unused)
     expect_preads(&space, ENGINE_ADD, 2, no, ENGINE_DONE, 1);
     expect_preads(&space, ENGINE_READ, 2, no, ENGINE_DONE, 0); /* the overlay says yes */
     expect_preads(&space, ENGINE_ADD, 2, no, ENGINE_EXISTS, 0);
+    struct engine_op op = cold_op(&space, space.engine, ENGINE_ADD, 2, no);
+    assert_int_equal(op.copied_bytes, ENGINE_COPIED_COLD); /* others get a turn */
     expect_preads(&space, ENGINE_DELETE, 2, no, ENGINE_DONE, 0);
     expect_preads(&space, ENGINE_DELETE, 2, 2, ENGINE_DONE, 1);
     expect_preads(&space, ENGINE_READ, 2, 2, ENGINE_ABSENT, 0); /* an exception */

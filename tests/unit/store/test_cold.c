@@ -219,6 +219,41 @@ static void test_busy(void **state)
     run_destroy(run);
 }
 
+/* What was asked for at once is read at once: threads that rest call each other. */
+static void test_called(void **state)
+{
+    enum { THREADS = 4 };
+    (void)state;
+    struct run *run = run_create(THREADS, THREADS, 0);
+    run_close_gate(run);
+    for (unsigned i = 0; i < THREADS; i++) {
+        assert_int_equal(run_get(run, 0, i), COLD_PENDING);
+    }
+    run_wait_at_gate(run, THREADS);
+    run_open_gate(run);
+    run_wait_woken(run, 0, 1);
+    run_release(run, 0);
+    run_destroy(run);
+}
+
+/* Half of the queue is for who waits for nothing yet. */
+static void test_spare(void **state)
+{
+    enum { QUEUE = 8 };
+    (void)state;
+    struct run *run = run_create(1, QUEUE, 0);
+    run_close_gate(run);
+    for (unsigned i = 0; i < QUEUE; i++) {
+        assert_int_equal(cold_spare(run->cold), i < QUEUE / 2 ? QUEUE / 2 - i : 0);
+        assert_int_equal(run_get(run, 0, i), COLD_PENDING);
+    }
+    run_open_gate(run);
+    run_wait_woken(run, 0, 1);
+    run_release(run, 0);
+    assert_int_equal(cold_spare(run->cold), QUEUE / 2);
+    run_destroy(run);
+}
+
 static void test_released(void **state)
 {
     (void)state;
@@ -479,6 +514,7 @@ int main(void)
         cmocka_unit_test(test_one_wake),   cmocka_unit_test(test_lru),
         cmocka_unit_test(test_bound),      cmocka_unit_test(test_keys),
         cmocka_unit_test(test_tiny_cache), cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_called),     cmocka_unit_test(test_spare),
         cmocka_unit_test(test_released),   cmocka_unit_test(test_lost),
         cmocka_unit_test(test_failure),    cmocka_unit_test(test_failure_forgotten),
         cmocka_unit_test(test_bad_page),   cmocka_unit_test(test_forget),
