@@ -20,6 +20,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(os.path.join(TOP, "tests", "protocol"))
+from ports import free_port  # noqa: E402
+
 BUILD = os.environ.get("ROLLCALL_BUILD", os.path.join(TOP, "build"))
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 PORT, START, CONFIG = "11211", "tools/run", "conf/rollcall.yaml"
@@ -48,12 +51,6 @@ def compare(what, got, wanted):
             what, "\n    ".join(got), "\n    ".join(wanted)))
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 class Example:
     """A daemon as README starts it, in a folder that looks like the tree to tools/run."""
 
@@ -80,7 +77,7 @@ class Example:
 
     def start(self, *command):
         """Starts a daemon with this command on a port of its own; it is then the one that is asked."""
-        self.port = free_port()
+        self.port = str(free_port())
         self.process = subprocess.Popen(
             command + ("-p", self.port), cwd=self.folder, env=self.environment, stdout=self.log,
             stderr=self.log)
