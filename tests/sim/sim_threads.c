@@ -22,18 +22,6 @@ uint64_t sim_seeds_wanted(uint64_t seeds, uint64_t seeds_long)
     return test_long() ? seeds_long : test_scaled(seeds);
 }
 
-void sim_stay_on_one_processor(void)
-{
-    cpu_set_t one;
-
-    CPU_ZERO(&one);
-    CPU_SET((unsigned)sched_getcpu(), &one);
-    /* Refused: it takes longer. Of a batch nobody who is woken takes over at once, only to wait for
-     * the lock that the other still has: half of the switches. */
-    (void)sched_setaffinity(0, sizeof(one), &one);
-    (void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
-}
-
 /* ---- at rest ---- */
 
 /* The one that writes. It is not kicked in a recovery. */
