@@ -44,10 +44,16 @@ static bool wants_any(const struct row_table *table, uint32_t bits)
     return (atomic_load_explicit(&table->wants, memory_order_relaxed) & bits) != 0;
 }
 
-/* Notes an id that came in. With several threads a round may miss one, which does no harm: all are
- * recent. */
+/*
+ * Notes an id that came in. With several threads a round may miss one, which does no harm: all are
+ * recent. At its end the table takes late ids alone, whether the keeper has closed it yet or not:
+ * replay, which cannot know when it did, says the same.
+ */
 void row_pass(struct row_table *table, uint64_t id)
 {
+    if (row_frontier_of(table) == table->last) {
+        return;
+    }
     row_raise_to(&table->frontier, id);
     if (id <= atomic_load_explicit(&table->trusted, memory_order_relaxed)) {
         return;

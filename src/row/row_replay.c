@@ -308,7 +308,7 @@ static void came_inside(struct row *row, struct row_table *table, uint64_t id, b
         return;
     }
     row_pass(table, id);
-    if (row_count_of(table) >= table->fill) {
+    if (row_is_filled(table, row_count_of(table))) {
         row_note_closed(row, table);
     }
 }

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -125,17 +124,11 @@ def test_rules(folder):
     assert judge_rules(folder, [rule_test({}, ["RollcallDown"])])[0] != 0
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Prometheus:
     """One that scrapes daemons each second, with the rules."""
 
     def __init__(self, folder, targets):
-        self.url = "http://127.0.0.1:%d/api/v1/" % free_port()
+        self.url = "http://127.0.0.1:%d/api/v1/" % site.protocol.free_port()
         config = os.path.join(folder, "prometheus.yml")
         with open(config, "w", encoding="utf-8") as file:
             file.write("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: ['%s']\n"

@@ -17,7 +17,7 @@ import tempfile
 import time
 
 import typed
-from typed import TOP, Wrong
+from typed import TOP, Wrong, free_port
 
 SECTIONS = (
     ("conf/README.md", "Late loading"),
@@ -81,7 +81,7 @@ class Page:
         self.text = "\n".join(section(path, title) for title in titles)
         self.folder = tempfile.mkdtemp(prefix="rollcall-page.")
         os.chmod(self.folder, 0o777)
-        self.ports = [typed.free_port() for _ in PORTS]
+        self.ports = [str(free_port()) for _ in PORTS]
         self.files = []
         self.commands = 0
 

@@ -18,7 +18,7 @@ import tempfile
 import time
 
 import typed
-from typed import TOP, Wrong
+from typed import TOP, Wrong, free_port
 
 BUILD = os.environ.get("ROLLCALL_BUILD", os.path.join(TOP, "build"))
 PORT, START, CONFIG = "11211", "tools/run", "conf/rollcall.yaml"
@@ -56,7 +56,7 @@ class Example:
 
     def start(self, *command):
         """Starts a daemon with this command on a port of its own; it is then the one that is asked."""
-        self.port = typed.free_port()
+        self.port = str(free_port())
         self.process = subprocess.Popen(
             command + ("-p", self.port), cwd=self.folder, env=self.environment, stdout=self.log,
             stderr=self.log)

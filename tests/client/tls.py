@@ -158,14 +158,8 @@ def serve(folder, arguments):
     return protocol.Daemon(options, ["-Z", "-o", files] + arguments)
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def usual(folder, first, second):
-    plain = ("127.0.0.1", free_port())
+    plain = ("127.0.0.1", protocol.free_port())
     put(first, folder)
     daemon = serve(folder, ["-l", "notls:%s:%d" % plain])
     try:

@@ -6,12 +6,13 @@ first command. In a program a line that prints ends with a comment of what it pr
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(os.path.join(TOP, "tests", "protocol"))
+from ports import free_port  # noqa: E402
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 LANGUAGES = {"python": (PYTHON, r"print\(", "#"), "php": ("php", "echo ", "//")}
 MARK = "-- next --"
@@ -74,9 +75,3 @@ def promised(language, lines, page):
     if not wanted:
         raise Wrong("%s: its %s prints nothing" % (page, language))
     return wanted
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])

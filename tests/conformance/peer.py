@@ -11,6 +11,7 @@ import tempfile
 import time
 
 from checks import Wrong
+from ports import free_port
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ANSWER_S = 20
@@ -134,12 +135,6 @@ class Peer:
                     raise EOFError("it ended")
                 data += piece
         return data[:-1]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Twemproxy:

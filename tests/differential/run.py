@@ -64,9 +64,7 @@ class Memcached:
     """Debian's, on a free port."""
 
     def __init__(self):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.address = probe.getsockname()
+        self.address = ("127.0.0.1", protocol.free_port())
         command = [MEMCACHED, "-l", "127.0.0.1", "-p", str(self.address[1]), "-U", "0",
                    "-m", "1024", "-t", "2",
                    # as little as may be that still holds an item when the next command counts it

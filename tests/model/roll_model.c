@@ -244,15 +244,20 @@ static void forget_range(struct roll_model *m, const struct roll_range *old, uin
     free(apart);
 }
 
-/* A table that knows as many ranges as it can has left some out, which are not below then. */
+/* What is dropped is below until a later table opens there, for good: where that goes it leaves
+ * those alone that came to it. A table that knows as many ranges as it can has left some out. */
 static void forget_dropped(struct roll_model *m)
 {
     uint64_t dropped = 0;
     for (size_t i = 0; i < m->range_count; i++) {
         dropped += m->ranges[i].dropped;
     }
-    for (size_t i = 0; i < m->count && dropped >= ROW_DROPPED_MAX; i++) {
-        m->items[i].dropped = false;
+    for (size_t i = 0; i < m->count; i++) {
+        struct roll_item *item = &m->items[i];
+        if (item->dropped && item->id >= m->ranges[0].base) {
+            const struct roll_range *range = range_of(m->ranges, m->range_count, item->id);
+            item->dropped = dropped < ROW_DROPPED_MAX && range->serial < item->after;
+        }
     }
 }
 
@@ -368,16 +373,18 @@ static bool is_below(struct roll_model *m, const struct engine_op *op, struct ro
                      enum engine_verb verb)
 {
     struct expected below = expect_below(item, verb);
-    const struct roll_range *range = range_of(m->ranges, m->range_count, item->id);
     bool may = (!item->there || item->unsure) && was_dropped(m, item->id);
     if (may && is_right(m, op, &below)) {
         m->below++;
         m->gone += item->unsure;
-        item->dropped = item->dropped || item->unsure;
+        if (item->unsure && (verb == ENGINE_READ || op->status == ENGINE_ERROR)) {
+            item->dropped = true; /* any other answer is that of what is absent, too */
+            item->after = roll_opened(&m->roll);
+        }
         item->there = item->unsure = false;
         return true;
     }
-    if (item->dropped && range->serial < item->after && op->status != ENGINE_ERROR) {
+    if (item->dropped && op->status != ENGINE_ERROR) {
         complain(m, op, item, &below);
     }
     return false;

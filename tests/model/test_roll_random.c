@@ -196,11 +196,31 @@ static void test_wild(void **unused)
     run_all(true);
 }
 
+/* Wild runs, recycling, in which the judge was wrong once about what is below. */
+static void test_found(void **unused)
+{
+    static const struct {
+        unsigned kind, shape;
+        uint64_t seed;
+    } found[] = {
+        {1, 0, 112}, /* a table had opened there, and gone in turn */
+        {2, 3, 141}, /* likewise */
+        {1, 2, 116}, /* a delete says nothing of that */
+        {0, 2, 123}, /* likewise */
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof(found) / sizeof(*found); i++) {
+        run_one(&roll_kinds[found[i].kind], &roll_shapes[found[i].shape], true, true,
+                found[i].seed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tame),
         cmocka_unit_test(test_wild),
+        cmocka_unit_test(test_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

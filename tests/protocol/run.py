@@ -43,6 +43,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(HERE)
+from ports import free_port  # noqa: E402
+
 ANSWER_S = 20  # the longest wait for one answer
 START_S = 30
 POLL_S = 0.005
@@ -226,9 +229,7 @@ class Daemon:
             host, port = options.connect.rsplit(":", 1)
             self.address = (host, int(port))
             return
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.address = probe.getsockname()
+        self.address = ("127.0.0.1", free_port())
         program = os.environ.get("ROLLCALLD", os.path.join(TOP, "build", "rollcalld"))
         command = [program, "--config", options.config, "-l", "127.0.0.1:%d" % self.address[1]]
         if os.geteuid() == 0:

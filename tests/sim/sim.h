@@ -227,8 +227,6 @@ bool sim_has_file(struct sim *sim, const char *path);
 /* How many seeds a run takes: what ROLLCALL_SIM_SEEDS says, or the usual ones, or those of a long
  * run. */
 uint64_t sim_seeds_wanted(uint64_t seeds, uint64_t seeds_long);
-/* Of the threads one runs and the others wait for it: on one processor nobody spins beside it. */
-void sim_stay_on_one_processor(void);
 
 /* Waits until the journal's threads are at rest, but for this one. Not where it is locked. */
 void sim_calm(struct sim *sim);

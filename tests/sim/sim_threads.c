@@ -22,15 +22,6 @@ uint64_t sim_seeds_wanted(uint64_t seeds, uint64_t seeds_long)
     return test_long() ? seeds_long : test_scaled(seeds);
 }
 
-void sim_stay_on_one_processor(void)
-{
-    cpu_set_t one;
-
-    CPU_ZERO(&one);
-    CPU_SET((unsigned)sched_getcpu(), &one);
-    (void)sched_setaffinity(0, sizeof(one), &one); /* refused: it takes longer */
-}
-
 /* ---- at rest ---- */
 
 /* The one that writes. It is not kicked in a recovery. */

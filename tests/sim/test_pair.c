@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "tests/sim/pair.h"
 #include "tests/sim/wires.h"
+#include "tests/support/give_way.h"
 
 #define SEEDS       24u
 #define SEEDS_LONG  1000u /* of check-long */
@@ -213,7 +214,7 @@ static void test_seeds(void **state)
 
 int main(void)
 {
-    sim_stay_on_one_processor();
+    give_way_on_one_processor();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_seeds),
     };

@@ -14,8 +14,9 @@
 
 #include "base/log.h"
 #include "tests/sim/sim.h"
+#include "tests/support/give_way.h"
 
-#define SEEDS           100u
+#define SEEDS           60u
 #define SEEDS_LONG      5000u /* of check-long */
 #define PROCESSES_MAX   6u
 #define CYCLES_MAX      6u
@@ -200,7 +201,7 @@ static void test_seeds(void **state)
     (void)state;
     log_setup("test", LOG_LEVEL_ERROR);
     /* By bad luck one point may be left out: then some more. */
-    uint64_t most = seeds >= SEEDS ? 2 * seeds : seeds;
+    uint64_t most = seeds >= SEEDS ? 4 * seeds : seeds;
 
     for (uint64_t i = 0; i < seeds || (i < most && missed_one(&sum)); i++) {
         run_seed(first + i, &sum);
@@ -211,7 +212,7 @@ static void test_seeds(void **state)
 
 int main(void)
 {
-    sim_stay_on_one_processor();
+    give_way_on_one_processor();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_seeds),
     };

@@ -409,6 +409,7 @@ static void a_full_table_in_memory_is_dumped_out_of_turn(void **state)
 
 int main(void)
 {
+    give_way_on_one_processor();
     const struct CMUnitTest tests[] = {
         LATE(a_dumped_table_takes_ids_that_rise),
         LATE(a_dumped_table_takes_ids_that_fall),
