@@ -77,6 +77,7 @@ struct cold {
     pthread_cond_t work;  /* something is queued, or it is the end */
     pthread_cond_t ended; /* a read of a forgotten file */
     bool stopping;
+    bool first_waits; /* config.first was told BUSY */
     struct cold_read *reads;
     struct cold_waiter *waiters;
     struct cold_promise *promises;
