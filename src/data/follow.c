@@ -206,24 +206,39 @@ enum data_taken data_take(struct data *data, uint64_t lsn, const void *bytes, si
     return follow_no_room(data, error);
 }
 
-bool data_sum(struct data *data, uint64_t from, uint64_t lsn, uint64_t *sum)
+/* Sums the records from `at` to lsn. Returns how far it came. *segment: where the one it came to
+ * begins. */
+static uint64_t follow_sum(struct data *data, uint64_t at, uint64_t lsn, uint64_t *sum,
+                           uint64_t *segment)
 {
     struct journal_reader reader;
-    uint64_t at = from;
+    uint64_t written = journal_written(data->journal);
 
     *sum = 0;
-    journal_reader_init(&reader, data->vfs, data->directory, from);
-    while (at < lsn && journal_reader_next(&reader, lsn) == JOURNAL_READ_RECORDS) {
-        for (size_t i = 0; i < reader.length;) {
+    journal_reader_init(&reader, data->vfs, data->directory, at);
+    while (at < lsn && journal_reader_next(&reader, written) == JOURNAL_READ_RECORDS) {
+        for (size_t i = 0; i < reader.length && at < lsn;) {
             uint64_t word = reader.records[i / JOURNAL_UNIT];
 
             *sum = journal_sum(*sum, word);
             i += journal_word_bytes(word);
+            at += journal_word_bytes(word);
         }
-        at = reader.at;
     }
+    *segment = reader.header.start;
     journal_reader_fini(&reader);
-    return at == lsn;
+    return at;
+}
+
+bool data_sum(struct data *data, uint64_t from, uint64_t lsn, uint64_t *sum)
+{
+    uint64_t segment, unused;
+
+    if (follow_sum(data, from, lsn, sum, &segment) == lsn) {
+        return true;
+    }
+    *sum = 0;
+    return segment < from && follow_sum(data, segment, from, &unused, &segment) > from;
 }
 
 bool data_can_rewind(struct data *data, uint64_t lsn)

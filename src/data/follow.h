@@ -70,8 +70,9 @@ bool data_readable(const struct data *data);
 uint64_t data_applied(const struct data *data);
 
 /*
- * The running sum (journal_sum) of all records from `from` to `lsn`, of the files. False: it lacks
- * some of them. Reads them again; the receiver's thread.
+ * The running sum (journal_sum) of all records from `from` to `lsn`, of the files; 0, which none
+ * has: a record here ends beyond `from`. False: it lacks some of them. Reads them again; the
+ * receiver's thread.
  */
 bool data_sum(struct data *data, uint64_t from, uint64_t lsn, uint64_t *sum);
 

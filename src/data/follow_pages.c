@@ -19,7 +19,7 @@ static void follow_pages_wake(void *target, uint64_t serial)
     (void)serial;
 }
 
-static struct ticket ticket_of(struct data *data)
+struct ticket follow_pages_ticket(struct data *data)
 {
     return (struct ticket){.wake = follow_pages_wake, .target = data->follow};
 }
@@ -59,7 +59,7 @@ bool follow_pages_take(struct data *data, const struct journal_record *record, e
 {
     struct follow *follow = data->follow;
     struct recovery *recovery = &follow->recovery;
-    const struct ticket ticket = ticket_of(data);
+    const struct ticket ticket = follow_pages_ticket(data);
     struct engine_replay replay;
     char why[ENGINE_ERROR_MAX];
 
@@ -99,7 +99,7 @@ void follow_pages_ask(struct data *data, size_t at)
 {
     struct follow *follow = data->follow;
     const struct journal_reader *reader = &follow->reader;
-    const struct ticket ticket = ticket_of(data);
+    const struct ticket ticket = follow_pages_ticket(data);
     uint64_t lsn = reader->at - reader->length;
     unsigned most = data->cold_config.queue / ASKS_OF;
     unsigned asked = 0;
@@ -127,7 +127,7 @@ void follow_pages_ask(struct data *data, size_t at)
 
 void follow_pages_release(struct data *data)
 {
-    const struct ticket ticket = ticket_of(data);
+    const struct ticket ticket = follow_pages_ticket(data);
 
     if (data->follow->asked_lsn != 0) {
         data->follow->asked_lsn = 0;

@@ -57,6 +57,8 @@ enum sliced {
     SLICED_FAILED,
 };
 
+/* Whom pages are read for: it goes first (store/cold.h), however many clients ask for others. */
+struct ticket follow_pages_ticket(struct data *data);
 /* A slice begins. */
 void follow_pages_see(struct follow *follow);
 /* Returns whether the record is such a change; *sliced: how it went. */

@@ -228,6 +228,9 @@ bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *
     recovery->stop = stop;
     recovery->error = error;
     recovery->follows = data->follow != NULL;
+    if (recovery->follows) {
+        data->cold_config.first = follow_pages_ticket(data);
+    }
     error[0] = '\0';
     pthread_mutex_lock(&data->lock);
     bool recovered = data_cold_create(data, error);

@@ -253,7 +253,8 @@ static bool reception_diverged(struct reception *reception, uint64_t sum)
 
     receiver_trouble(receiver,
                      "it has other records than this node from LSN %llu to %llu: two have led at "
-                     "one time; nothing more is taken until a restart",
+                     "one time; nothing more is taken: empty the data directory of the one that is "
+                     "wrong",
                      (unsigned long long)line->from, (unsigned long long)line->lsn);
     log_error("following %s: the nodes have diverged from=%llu lsn=%llu sum=%016llx here=%016llx",
               receiver->address, (unsigned long long)line->from, (unsigned long long)line->lsn,

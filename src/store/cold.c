@@ -86,7 +86,10 @@ static enum cold_result cold_wait_for(struct cold *cold, struct cold_read *read,
     /* The waiter will be woken for other pages. Its state is read now, as an idle one may be taken
      * for lost below. */
     bool waits = waiter && waiter->state != COLD_IDLE;
-    if (!cold->stopping && cold_promise(cold, read, key, ticket)) {
+    bool first = ticket_same(ticket, &cold->config.first);
+    bool may = !cold->stopping && (first || !cold->first_waits);
+    if (may && cold_promise(cold, read, key, ticket)) {
+        cold->first_waits = cold->first_waits && !first;
         stats->joined += read != NULL;
         return COLD_PENDING;
     }
@@ -94,6 +97,7 @@ static enum cold_result cold_wait_for(struct cold *cold, struct cold_read *read,
         stats->put_off++;
         return COLD_PENDING;
     }
+    cold->first_waits = cold->first_waits || first;
     stats->busy++;
     return COLD_BUSY;
 }
@@ -159,6 +163,7 @@ void cold_release(struct cold *cold, const struct ticket *ticket)
     CHECK(cold->class == COLD_CLASS);
     pthread_mutex_lock(&cold->lock);
     struct cold_waiter *waiter = cold_waiter_find(cold, ticket);
+    cold->first_waits = cold->first_waits && !ticket_same(ticket, &cold->config.first);
     if (waiter) {
         cold_waiter_drop(cold, waiter);
     }

@@ -25,6 +25,9 @@
  * needs more than `queue` pages at once, none of them in the cache, ends in BUSY each time: `queue`
  * should be a few times the keys of one request.
  *
+ * One ticket goes first (cold_config.first): once it was told BUSY nobody else is promised anything
+ * until it was, or was released. So it has room as soon as any becomes free, whatever is asked.
+ *
  * FAILED: the page could not be read, or is not what was written there. The failure is told to the
  * tickets that waited for it, however late, and to all others that ask before those are released,
  * but not longer than COLD_HOLD_US. Then the page is read anew. So the run after a wake finds the
@@ -73,6 +76,7 @@ struct cold_config {
     unsigned threads;     /* 1 .. COLD_THREADS_MAX */
     unsigned queue;       /* pages promised at once: 1 .. COLD_QUEUE_MAX */
     uint64_t cache_bytes; /* less than one page costs: no cache */
+    struct ticket first;  /* goes first; `wake` NULL: none does */
     /* Told of each failed read, once, by a thread of the pool, nothing locked. May be NULL. */
     void (*failed)(void *context, const char *error);
     void *context;

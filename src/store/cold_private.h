@@ -79,6 +79,7 @@ struct cold {
     bool stopping;
     bool called;      /* a thread that rested is on its way to the queue */
     unsigned resting; /* threads that wait for `work`, that one as well */
+    bool first_waits; /* config.first was told BUSY */
     struct cold_read *reads;
     struct cold_waiter *waiters;
     struct cold_promise *promises;

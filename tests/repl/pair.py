@@ -12,6 +12,7 @@ import os
 import random
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -569,6 +570,51 @@ def unheard(pair):
     pair.stop()
 
 
+def two_leaders(pair):
+    """Each is promoted while the other is away, so in one epoch. The one that is to follow then says so, after
+    a restart, too, and answers with what it has; with an empty directory it follows."""
+    one, two = pair.nodes
+    one.configure()
+    two.configure(follow=one)
+    one.start()
+    two.start()
+    level(one, two)
+    one.stop()
+    two.rollcall("promote", "--force")
+    two.ask(b"set feed:1.like 0 0 1\r\n7")
+    lost = int(two.stats()["written"])
+    two.stop()
+    one.configure(follow=two)
+    one.start()
+    one.rollcall("promote", "--force")
+    if one.stats()["epoch"] != "1000":
+        raise Failure("it leads in epoch %s" % one.stats()["epoch"])
+    pair.write()
+    wait_for("more than the other has", lambda: int(one.stats()["written"]) > lost + 4096)
+    two.configure(follow=one)
+    two.start()
+    for _ in range(2):
+        wait_for(lambda: "not diverged:\n%s" % two.output()[-3000:], lambda: is_diverged(two))
+        if two.ask(b"get feed:1.like", b"END\r\n") != b"VALUE feed:1.like 0 1\r\n7\r\nEND\r\n":
+            raise Failure("what only the follower had is gone")
+        two.stop()
+        two.start()
+    two.kill()
+    shutil.rmtree(two.folder.data)
+    two.folder.own(two.folder.data)
+    two.start()
+    level_under_load(two)
+    pair.finish()
+    pair.check_equal()
+    pair.check_values(two)
+    pair.stop()
+
+
+def is_diverged(node):
+    found = node.stats()
+    return found["state"] == "diverged" and "empty the data directory of the one that is wrong" in found["trouble"]
+
+
 def changes(pair):
     """The leader gets a slot, then a space, while it is written to and the follower is killed."""
     one, two = pair.nodes
@@ -628,7 +674,8 @@ def links(pair):
     pair.stop()
 
 
-PARTS = {"unheard": unheard, "changes": changes, "links": links, "roles": roles, "kills": kills, "copies": copies, "promotions": promotions}
+PARTS = {"unheard": unheard, "changes": changes, "links": links, "roles": roles, "kills": kills, "copies": copies, "promotions": promotions,
+         "two_leaders": two_leaders}
 
 
 def run_part(part, options):

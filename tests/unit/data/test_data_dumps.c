@@ -12,6 +12,7 @@
 
 #include <errno.h>
 
+#include "data/follow.h"
 #include "data_run.h"
 #include "store/cold.h"
 #include "store/manifest.h"
@@ -79,6 +80,26 @@ static void test_alone(void **state)
     assert_true(toy_dumped(data_run_engine(&run, 0), 0));
     assert_true(toy_dumped(data_run_engine(&run, 0), TOY_RANGE));
     assert_false(toy_dumped(data_run_engine(&run, 0), 2 * TOY_RANGE));
+    assert_true(data_run_end(&run));
+}
+
+/* A node that follows may go back as far as a start needs no more of the journal. */
+static void test_rewind(void **state)
+{
+    (void)state;
+    data_run_start(&run);
+    data_run_fill(&run, TABLES, 1);
+    dump(0, 0);
+    DATA_RUN_WAIT_FOR(data_run_stats(&run).checkpoints == 1);
+    uint64_t lsn = data_run_stats(&run).checkpoint_lsn;
+
+    assert_true(data_run_set(&run, 1, 5, 55));
+    assert_true(data_can_rewind(run.data, lsn));
+    assert_false(data_can_rewind(run.data, lsn - 1));
+    dump(0, TOY_RANGE); /* its file has what was put since, and replay still begins there */
+    assert_true(data_run_stats(&run).checkpoint_lsn == lsn);
+    assert_false(data_can_rewind(run.data, lsn));
+    assert_true(data_can_rewind(run.data, journal_head(data_journal(run.data))));
     assert_true(data_run_end(&run));
 }
 
@@ -521,6 +542,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         DATA_RUN_TEST(test_alone, &run),
+        DATA_RUN_TEST(test_rewind, &run),
         DATA_RUN_TEST(test_overlay_and_merge, &run),
         DATA_RUN_TEST(test_replaced_is_forgotten, &run),
         DATA_RUN_TEST(test_unlinked_last, &run),

@@ -108,6 +108,17 @@ struct journal *data_journal(struct data *data)
     return (struct journal *)data;
 }
 
+/* What was taken and is not written yet is part of it. */
+uint64_t journal_head(const struct journal *journal)
+{
+    (void)journal;
+    pthread_mutex_lock(&fake.lock);
+    uint64_t head = fake.position.lsn;
+
+    pthread_mutex_unlock(&fake.lock);
+    return head;
+}
+
 uint64_t journal_written(const struct journal *journal)
 {
     (void)journal;
@@ -263,7 +274,7 @@ void rig_expect_hung_up(void)
     }
 }
 
-/* Until it says that it is so far. None falls on the way. */
+/* Until it says that it is so far. None falls on the way, nor goes beyond. */
 void rig_expect_progress(uint64_t written, uint64_t durable, uint64_t applied)
 {
     unsigned long long before[3] = {0}, now[3];
@@ -273,6 +284,7 @@ void rig_expect_progress(uint64_t written, uint64_t durable, uint64_t applied)
         assert_true(hear(line));
         assert_int_equal(sscanf(line, "A %llu %llu %llu", &now[0], &now[1], &now[2]), 3);
         assert_true(now[1] <= now[0] && now[2] <= now[0]);
+        assert_true(now[0] <= written && now[1] <= durable && now[2] <= applied);
         for (size_t i = 0; i < 3; i++) {
             assert_true(now[i] >= before[i]);
             before[i] = now[i];

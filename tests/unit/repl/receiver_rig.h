@@ -61,7 +61,7 @@ __attribute__((format(printf, 1, 2))) void rig_say(const char *format, ...);
 void rig_send_data(uint64_t lsn, size_t length);
 void rig_expect(const char *line);
 void rig_expect_hung_up(void); /* it may say A before */
-/* Until it says that it is so far. None falls on the way. */
+/* Until it says that it is so far. None falls on the way, nor goes beyond. */
 void rig_expect_progress(uint64_t written, uint64_t durable, uint64_t applied);
 void rig_expect_taken(size_t length); /* waits for that, too */
 

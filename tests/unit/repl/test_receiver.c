@@ -64,6 +64,19 @@ static void test_clamped(void **state)
     rig_expect_progress(RIG_LSN + 16, RIG_LSN, RIG_LSN + 8);
 }
 
+/* What was taken is lost with the process until it is written: no leader may count on it. */
+static void test_taken_is_not_written(void **state)
+{
+    (void)state;
+    rig_go();
+    rig_agree(RIG_LSN);
+    rig_send_data(RIG_LSN, 80);
+    rig_expect_taken(80);
+    atomic_store(&fake.written, RIG_LSN + 40);
+    repl_receiver_moved(rig.receiver);
+    rig_expect_progress(RIG_LSN + 40, RIG_LSN, RIG_LSN);
+}
+
 /* A D that comes in pieces, and one for which there is no room for a while. */
 static void test_no_room(void **state)
 {
@@ -334,6 +347,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_stream, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_clamped, rig_begin, rig_end),
+        cmocka_unit_test_setup_teardown(test_taken_is_not_written, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_no_room, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_full_disk, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_bad, rig_begin, rig_end),

@@ -59,6 +59,7 @@ struct run *run_create(unsigned threads, unsigned queue, uint64_t cache_pages)
                                  .threads = threads,
                                  .queue = queue,
                                  .cache_bytes = cache_pages * PLACE_BYTES,
+                                 .first = run_ticket(run, RUN_FIRST),
                                  .failed = count_failure,
                                  .context = run};
     run->cold = cold_create(&config);

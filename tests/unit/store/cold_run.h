@@ -10,7 +10,8 @@
 #include "tests/unit/store/table_run.h"
 
 #define RUN_TICKETS 100
-#define RUN_PAGES   1200 /* of each file */
+#define RUN_FIRST   (RUN_TICKETS - 1) /* the ticket that goes first */
+#define RUN_PAGES   1200              /* of each file */
 
 struct run_file {
     struct table_shape shape;

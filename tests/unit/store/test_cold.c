@@ -254,6 +254,34 @@ static void test_spare(void **state)
     run_destroy(run);
 }
 
+/* Whoever goes first has the next place that becomes free, and all may have it again afterwards. */
+static void test_first(void **state)
+{
+    (void)state;
+    struct run *run = run_create(1, 2, 0);
+    for (uint64_t serial = 0; serial < 2; serial++) {
+        assert_int_equal(run_get(run, serial, serial), COLD_PENDING);
+        run_wait_woken(run, serial, 1);
+    }
+    assert_int_equal(run_get(run, RUN_FIRST, 5), COLD_BUSY);
+    run_release(run, 0);
+    assert_int_equal(run_get(run, 2, 2), COLD_BUSY);
+    assert_int_equal(run_get(run, 1, 1), COLD_HIT); /* what one has it keeps */
+    assert_int_equal(run_get(run, RUN_FIRST, 5), COLD_PENDING);
+    run_wait_woken(run, RUN_FIRST, 1);
+    run_release(run, 1);
+    run_read(run, 2, 2);
+    run_read(run, 3, 3);
+    assert_int_equal(run_get(run, 4, 4), COLD_PENDING);
+    run_wait_woken(run, 4, 1);
+    assert_int_equal(run_get(run, RUN_FIRST, 6), COLD_BUSY);
+    run_release(run, RUN_FIRST); /* it wants nothing any more */
+    assert_int_equal(run_get(run, 5, 5), COLD_PENDING);
+    run_wait_woken(run, 5, 1);
+    (void)run_stats(run);
+    run_destroy(run);
+}
+
 static void test_released(void **state)
 {
     (void)state;
@@ -510,15 +538,25 @@ static void test_latency(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read),       cmocka_unit_test(test_joined),
-        cmocka_unit_test(test_one_wake),   cmocka_unit_test(test_lru),
-        cmocka_unit_test(test_bound),      cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_tiny_cache), cmocka_unit_test(test_busy),
-        cmocka_unit_test(test_called),     cmocka_unit_test(test_spare),
-        cmocka_unit_test(test_released),   cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_failure),    cmocka_unit_test(test_failure_forgotten),
-        cmocka_unit_test(test_bad_page),   cmocka_unit_test(test_forget),
-        cmocka_unit_test(test_stop),       cmocka_unit_test(test_destroy),
+        cmocka_unit_test(test_read),
+        cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_one_wake),
+        cmocka_unit_test(test_lru),
+        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_tiny_cache),
+        cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_called),
+        cmocka_unit_test(test_spare),
+        cmocka_unit_test(test_first),
+        cmocka_unit_test(test_released),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_failure),
+        cmocka_unit_test(test_failure_forgotten),
+        cmocka_unit_test(test_bad_page),
+        cmocka_unit_test(test_forget),
+        cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_destroy),
         cmocka_unit_test(test_latency),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

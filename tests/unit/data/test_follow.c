@@ -1,0 +1,246 @@
+/* A directory that follows, with real tables: what its applier does where a file cannot be read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/barrier.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "data/data.h"
+#include "data/follow.h"
+#include "data/journal_sink.h"
+#include "row/row_data.h"
+#include "row/row_follow.h"
+#include "space/keeper.h"
+#include "store/journal_format.h"
+#include "tests/support/counters.h"
+#include "tests/support/give_way.h"
+#include "tests/support/vfs_sim.h"
+
+#define FIRST       1000u
+#define IDS         30000u /* more than the tables in memory take */
+#define BATCH       100u   /* ids of a commit */
+#define PATIENCE_US 60000000u
+
+static struct process {
+    struct vfs_sim *disk;
+    struct settings settings;
+    struct data *data;
+    struct spaces *spaces;
+    struct barrier *barrier;
+    struct keeper *keeper;
+    char error[DATA_ERROR_MAX];
+} process;
+
+static void set_up(void)
+{
+    static char directory[] = "/data";
+    struct settings *settings = &process.settings;
+    struct space_settings *space = &settings->spaces[0];
+
+    process.disk = vfs_sim_create(1);
+    settings->data = directory;
+    settings->threads = 1;
+    settings->memory_bytes = 1ull << 40;
+    settings->journal.sync = JOURNAL_SYNC_NEVER;
+    settings->journal.segment_bytes = 1u << 20;
+    settings->journal.buffer_bytes = 1u << 20;
+    settings->cold.threads = 1;
+    settings->cold.queue = 16;
+    settings->cold.overlay_bytes = 16u << 20;
+    settings->space_count = 1;
+    strcpy(space->name, "a");
+    strcpy(space->key, "a:{id}");
+    space->kind = SPACE_COUNTER;
+    space->ids = SPACE_IDS_GROWING;
+    space->oldest = SPACE_OLDEST_DUMP;
+    space->row.table_bytes = 64u << 10;
+    space->row.tables = 2;
+    space->row.late_room = -1;
+    space->slot_count = 2;
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(space->slots[i].name, sizeof(space->slots[i].name), "s%u", i);
+        space->slots[i].bits = 20;
+    }
+}
+
+static void begin(bool follows)
+{
+    static char leader[] = "127.0.0.1:1";
+    static const _Atomic bool never = false;
+    char error[SPACES_ERROR_MAX];
+
+    process.settings.replication.follow = follows ? leader : NULL;
+    process.data = data_open_with(vfs_sim_vfs(process.disk), &process.settings, process.error);
+    assert_non_null(process.data);
+    process.spaces = spaces_create(&process.settings, NULL, 1, space_engine_create, error);
+    assert_non_null(process.spaces);
+    process.barrier = barrier_create();
+    process.keeper = keeper_create(process.barrier, NULL, NULL);
+    keeper_attach(process.keeper, process.spaces);
+    if (!data_recover(process.data, process.spaces, &never, process.error)) {
+        fail_msg("%s", process.error);
+    }
+}
+
+static void end(void)
+{
+    keeper_end(process.keeper);
+    data_stop(process.data);
+    assert_true(data_close(process.data, process.spaces, true));
+    keeper_destroy(process.keeper);
+    spaces_drop(process.spaces, NULL);
+    data_destroy(process.data);
+    barrier_destroy(process.barrier);
+}
+
+/* Fails the test once it takes too long. */
+static void await(uint64_t since_us)
+{
+    assert_true(clock_monotonic_us() < since_us + PATIENCE_US);
+    give_way();
+}
+
+#define WAIT_FOR(what)                                                                             \
+    for (uint64_t since_us_ = clock_monotonic_us(); !(what); await(since_us_)) {                   \
+    }
+
+static struct engine *engine_of(void)
+{
+    return process.spaces->at[0]->engine;
+}
+
+static void no_wake(void *target, uint64_t serial)
+{
+    (void)target;
+    (void)serial;
+}
+
+/* Until it does not wait any more, for tables or pages. */
+static enum engine_status run_until_done(struct counters_call *call, struct change_sink *sink)
+{
+    struct engine *engine = engine_of();
+    struct barrier_member *member = barrier_join(process.barrier);
+    struct engine_op *op = &call->op;
+
+    op->ticket = (struct ticket){no_wake, &process, 1};
+    op->status = ENGINE_PENDING;
+    for (uint64_t since_us = clock_monotonic_us(); op->status == ENGINE_PENDING; await(since_us)) {
+        op->value_length = 0;
+        barrier_enter(member);
+        engine->functions->prepare(engine, &op, 1);
+        if (op->verb == ENGINE_READ) {
+            engine->functions->read(engine, &op, 1);
+        } else {
+            engine->functions->change(engine, op, sink);
+        }
+        barrier_leave(member);
+    }
+    barrier_resign(member);
+    cold_release(data_cold(process.data), &op->ticket);
+    call->value[op->value_length] = '\0';
+    return op->status;
+}
+
+/* Leaves a directory whose oldest table is dumped. */
+static void fill(void)
+{
+    struct counters_call call;
+    struct journal_sink sink;
+
+    begin(false);
+    journal_sink_init(&sink, data_journal(process.data));
+    assert_true(keeper_start(process.keeper, process.spaces));
+    assert_true(data_start(process.data, process.barrier, &process.spaces));
+    for (uint64_t i = 0; i < IDS; i++) {
+        counters_call_init(&call, ENGINE_SET, ENGINE_SLOT_RECORD, FIRST + i, "7,8");
+        assert_int_equal(run_until_done(&call, &sink.sink), ENGINE_DONE);
+        assert_true(i % BATCH != 0 || journal_commit(&sink.writer));
+    }
+    assert_true(journal_commit(&sink.writer));
+    journal_sink_fini(&sink);
+    assert_true(row_follow_dumped(engine_of()->row));
+    end();
+}
+
+/* As the leader says it: one slot of a record that is there. */
+static void take_slot(uint64_t id, uint64_t value)
+{
+    const struct change change = {.space = engine_of()->space,
+                                  .type = CHANGE_SLOTS,
+                                  .place = CHANGE_THERE,
+                                  .id = id,
+                                  .named = 1,
+                                  .set = 1,
+                                  .values = {value}};
+    struct change_record record;
+    uint64_t words[1 + CHANGE_RECORD_WORDS_MAX];
+    uint64_t lsn = journal_head(data_journal(process.data));
+    size_t taken;
+
+    change_record_encode(&change, &record);
+    size_t bytes = JOURNAL_HEADER_BYTES + record.bytes;
+
+    memcpy(words + 1, record.words, record.bytes);
+    words[0] =
+        journal_record_word(0, record.type, (uint8_t)(bytes / JOURNAL_UNIT), record.a, record.b);
+    words[0] |= journal_record_checksum(words, lsn);
+    assert_int_equal(data_take(process.data, lsn, words, bytes, &taken, process.error), DATA_TAKEN);
+    assert_int_equal(taken, bytes);
+}
+
+static void moved(void *context)
+{
+    (void)context;
+}
+
+static bool is_in_trouble(void)
+{
+    data_follow_trouble(process.data, process.error);
+    return process.error[0] != '\0';
+}
+
+/* The applier waits for a page that cannot be read, and says so; once it can it goes on. */
+static void test_unread(void **state)
+{
+    const struct vfs_sim_fault fault = {.op = VFS_SIM_PREAD, .path = ".table"};
+    struct counters_call call;
+
+    (void)state;
+    set_up();
+    fill();
+    begin(true);
+    assert_true(data_follow(process.data, process.barrier, &process.spaces, moved, NULL));
+    uint64_t before = data_applied(process.data);
+    unsigned number = vfs_sim_fault(process.disk, &fault);
+
+    take_slot(FIRST + 1, 9);
+    WAIT_FOR(is_in_trouble());
+    assert_non_null(strstr(process.error, "cannot be read"));
+    assert_true(data_applied(process.data) == before);
+    vfs_sim_fault_end(process.disk, number);
+    WAIT_FOR(data_applied(process.data) == journal_head(data_journal(process.data)));
+    WAIT_FOR(!is_in_trouble());
+    counters_call_init(&call, ENGINE_READ, ENGINE_SLOT_RECORD, FIRST + 1, NULL);
+    assert_int_equal(run_until_done(&call, NULL), ENGINE_DONE);
+    assert_string_equal(call.value, "9,8");
+    end();
+    vfs_sim_destroy(process.disk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unread),
+    };
+
+    log_setup("test", LOG_LEVEL_ERROR);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
