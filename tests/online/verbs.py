@@ -378,6 +378,8 @@ def test_help():
         assert out.startswith("  rollcall %s" % verb) or verb == "completion", out
         assert "usage: rollcall %s" % verb in out
         assert run("help", verb)[0] == out
+    assert "rollcall VERB --json" in run("--json", "status", status=USAGE)[1]
+    assert run("version") == run("-V") == run("--version")
 
 
 def main():
