@@ -27,7 +27,8 @@ static const char style[] =
     "p{margin:.2rem 0}footer{margin-top:1rem}.s{color:var(--s)}header{margin-bottom:1rem}\n"
     ".m{display:grid;gap:1rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr))}"
     "section{background:var(--k);border:1px solid var(--w);border-radius:6px;padding:.8rem 1rem;"
-    "min-width:0;break-inside:avoid}.a{margin-bottom:1rem}.a.y{border-color:var(--bad)}"
+    "min-width:0;break-inside:avoid}.q{grid-column-start:1}.a{margin-bottom:1rem}.a.y{border-color:"
+    "var(--bad)}"
     "a{color:var(--r)}code{font-family:'DejaVu Sans Mono',monospace;font-size:.9em}ol{margin:.2rem "
     "0;padding-left:1.5rem}li{margin:.2rem 0;overflow-wrap:anywhere}\n"
     "svg{display:block;width:100%;margin:.4rem 0}.t{height:44px}.c{height:120px;background:"
@@ -109,9 +110,9 @@ static void put_header(const struct admin_view *view, struct evbuffer *out)
                                                       : ", no data "
                                                         "directory");
     }
-    evbuffer_add_printf(out, ", %u workers, %" PRIu64 " of %u connections</p></header>\n",
-                        figures->threads, metric_read(&figures->net.curr_connections),
-                        figures->max_connections);
+    evbuffer_add_printf(out, ", %u worker%s, %" PRIu64 " of %u connections</p></header>\n",
+                        figures->threads, figures->threads == 1 ? "" : "s",
+                        metric_read(&figures->net.curr_connections), figures->max_connections);
 }
 
 /* A sentence as HTML: nothing that it quotes is markup, and `words` become code. */
@@ -172,8 +173,8 @@ static void put_rates(const struct admin_view *view, bool day, struct evbuffer *
         rates[i][POINTS - 1] = newest[i]; /* of less than a part of the time, too */
         series[i] = (struct admin_series){names[i], classes[i], rates[i]};
     }
-    evbuffer_add_printf(out, "<section><h2>Operations a second, last %s</h2><div class=l>",
-                        day ? "day" : "ten minutes");
+    evbuffer_add_printf(out, "<section%s><h2>Operations a second, last %s</h2><div class=l>",
+                        day ? "" : " class=q", day ? "day" : "ten minutes");
     for (size_t i = 0; i < lines; i++) {
         snprintf(words, sizeof(words), "%s %s/s", names[i], readable_count(rate, newest[i]));
         admin_page_key(out, classes[i], words);
@@ -182,7 +183,7 @@ static void put_rates(const struct admin_view *view, bool day, struct evbuffer *
     double most = admin_chart_lines(out, series, lines, POINTS, "operations a second");
 
     evbuffer_add_printf(out,
-                        "<div class=l><span class=s>%s ago</span><span class=s>highest %s/s"
+                        "<div class=l><span class=s>%s ago</span><span class=s>up to %s/s"
                         "</span><span class=s style=\"margin-left:auto\">now</span></div>"
                         "</section>\n",
                         day ? "a day" : "ten minutes", readable_count(rate, most));
@@ -193,7 +194,7 @@ static void put_rates(const struct admin_view *view, bool day, struct evbuffer *
 static void page_put_memory(const struct admin_figures *figures, struct evbuffer *out)
 {
     struct admin_part parts[] = {{"tables", "f", 0}, {"filters", "v", 0}, {"aux", "g", 0},
-                                 {"extend", "z", 0}, {"cold", "x", 0},    {"plain", "d", 0}};
+                                 {"extend", "z", 0}, {"cold", "o", 0},    {"plain", "d", 0}};
     static const size_t kinds[] = {ENGINE_MEMORY_TABLES, ENGINE_MEMORY_FILTERS,
                                    ENGINE_MEMORY_AUX,    ENGINE_MEMORY_EXTEND,
                                    ENGINE_MEMORY_COLD,   ENGINE_MEMORY_PLAIN};

@@ -78,18 +78,19 @@ void admin_page_hot(const struct admin_figures *figures, struct evbuffer *out)
 {
     static const char *const words[WATCH_KINDS] = {"id", "member"};
     char share[READABLE_MAX];
+    size_t shown = 0;
 
     evbuffer_add_printf(out, "<section><h2>Hot keys <span class=s>of about the last million</span>"
                              "</h2><table class=w>");
     for (int kind = 0; kind < WATCH_KINDS; kind++) {
-        for (size_t i = 0; i < figures->hot[kind].count; i++) {
+        for (size_t i = 0; i < figures->hot[kind].count; i++, shown++) {
             evbuffer_add_printf(out, "<tr><th>%s<td>", words[kind]);
             put_escaped(out, figures->hot[kind].tops[i].key);
             evbuffer_add_printf(out, "<td>%s",
                                 readable_share(share, figures->hot[kind].tops[i].share));
         }
     }
-    evbuffer_add_printf(out, "</table></section>\n");
+    evbuffer_add_printf(out, "%s</table></section>\n", shown == 0 ? "<tr><td>None so far." : "");
 }
 
 void admin_page_slow(const struct admin_figures *figures, struct evbuffer *out)

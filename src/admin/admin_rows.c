@@ -307,13 +307,13 @@ const struct admin_row admin_rows[] = {
     ADMIN_SPACE_FIGURES(SPACE_ROW) SPACE_METRICS(COUNT_ROW)
     /* slots */
     SLOT(name, JSON("name")),
-    SLOT(bits, JSON("bits"), GAUGE("slot_bits", "Bits of a slot.")),
+    SLOT(bits, JSON("bits"), GAUGE("slot_width", "Bits of a slot.")),
     SLOT(largest, JSON("largest"),
          GAUGE("slot_largest", "The largest number in memory; as of the last look.")),
     SLOT(beside, JSON("beside"),
          GAUGE("slot_overflow_records", "Numbers in memory too large for their slot.")),
     SLOT(enough_bits, JSON("enough_bits"),
-         GAUGE("slot_enough_bits", "Bits that would hold 99 in 100 of these.")),
+         GAUGE("slot_enough_width", "Bits that would hold 99 in 100 of these.")),
     SLOT(enough_for, JSON("enough_for")),
     /* tables */
     TABLE(serial, JSON("serial")), TABLE(state, .words = states, JSON("state")),

@@ -80,7 +80,7 @@ def test_slots():
         if found.get('rollcall_slot_overflow_records{space="feed",slot="repost"}') == 30:
             break
         assert time.monotonic() < until, found
-    assert found['rollcall_slot_enough_bits{space="feed",slot="repost"}'] == 7
+    assert found['rollcall_slot_enough_width{space="feed",slot="repost"}'] == 7
     assert found['rollcall_slot_largest{space="feed",slot="like"}'] == 1
     assert sum(found['rollcall_probe_records{space="feed",probe="%s"}' % probe]
                for probe in ("first", "second", "beside")) == 1000

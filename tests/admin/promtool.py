@@ -6,6 +6,7 @@ Exit 77: promtool (Debian: prometheus) is missing.
 import shutil
 import subprocess
 import sys
+import time
 
 import admin_site as site
 
@@ -21,9 +22,11 @@ def main():
         print("SKIP: no promtool; apt-get install prometheus")
         return site.SKIPPED
     for data in (False, True):
-        here = site.Site(data=data)
+        here = site.Site(site.CONFIG + ("replication: {name: one}\n" if data else ""), data=data)
         here.incr("feed", range(1, 1000))
-        text = here.text("/metrics")
+        until = time.monotonic() + site.ANSWER_S
+        while "rollcall_slot_width{" not in (text := here.text("/metrics")):  # the survey has looked
+            assert time.monotonic() < until, text
         here.end()
         code, said = check(text)
         assert code == 0 and said == "", said

@@ -180,6 +180,9 @@ static void say_done(const struct backup *backup)
 static void backup_help(void)
 {
     puts(
+        "  rollcall backup /backup/monday\n"
+        "  rollcall backup --data /var/lib/rollcall /backup/monday\n"
+        "\n"
         "usage: rollcall backup [options] DIR\n"
         "Makes a backup of a running daemon's data directory in DIR: table files by hard link on\n"
         "the same file system, else copied, and the journal up to one LSN. The daemon is not held\n"

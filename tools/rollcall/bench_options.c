@@ -137,7 +137,7 @@ static bool take_all(int argc, char **argv, const struct option_row *const *all,
     }
     opterr = 0;
     optind = 1;
-    for (int got; (got = getopt_long(argc, argv, ":", known, NULL)) != -1;) {
+    for (int got; (got = getopt_long(argc, argv, ":h", known, NULL)) != -1;) {
         if (got == ':') {
             return bench_bad("%s needs an argument", argv[optind - 1]);
         }
@@ -145,8 +145,10 @@ static bool take_all(int argc, char **argv, const struct option_row *const *all,
             return bench_bad("unknown option %s; see %s bench --help", argv[optind - 1],
                              program_invocation_short_name);
         }
-        if (!bench_options_store(all[got - GETOPT_FROM], optarg != NULL ? optarg : "yes",
-                                 options)) {
+        if (got == 'h') {
+            options->help = true;
+        } else if (!bench_options_store(all[got - GETOPT_FROM], optarg != NULL ? optarg : "yes",
+                                        options)) {
             return false;
         }
     }
@@ -194,14 +196,13 @@ void bench_options_help(const struct bench_kit *kit)
     const char *program = program_invocation_short_name;
     size_t count = list_rows(kit, all);
 
-    printf("usage: %s bench [options] [host:port | /path.sock]   (%s)\n"
+    printf("  %s bench --load --workload page --pid $(pidof rollcalld)\n"
+           "  %s bench --workload mix --seconds 60 --window 100000\n\n"
+           "usage: %s bench [options] [host:port | /path.sock]   (%s)\n"
            "Sends requests, checks every reply and prints rates and latencies.\n"
            "Exit status: 0, 1 for wrong or failed replies, 2 for bad options, 3 for no answer.\n\n",
-           program, kit->dialects[0]->address);
+           program, program, program, kit->dialects[0]->address);
     for (size_t i = 0; i < count; i++) {
         bench_options_print_row(all[i]);
     }
-    printf("\nExample: %s bench --load --workload page --pid $(pidof rollcalld)\n"
-           "         %s bench --workload mix --seconds 60 --window 100000\n",
-           program, program);
 }

@@ -415,7 +415,10 @@ static bool run_export(struct export *export)
 
 static void export_help(void)
 {
-    puts("usage: rollcall export [options] SPACE\n"
+    puts("  rollcall export feed --format tsv --output feed.tsv\n"
+         "  rollcall export feed --from 5999998 | jq .like\n"
+         "\n"
+         "usage: rollcall export [options] SPACE\n"
          "Writes the records of a space of a running daemon in the order of their ids. An id that\n"
          "is there all the while is written once, with the counts it has at some time meanwhile.\n"
          "Exit status: 0 all is written, 1 it is not, 2 bad options, or no such space, 3 no\n"

@@ -156,6 +156,8 @@ enum verb_exit inspect_file(struct vfs *vfs, const struct inspect_options *optio
 static void inspect_help(void)
 {
     printf(
+        "  rollcall inspect /var/lib/rollcall/MANIFEST\n"
+        "\n"
         "usage: rollcall inspect [options] FILE\n"
         "Prints a file of a data directory as text: MANIFEST, a segment of the journal, a table\n"
         "file. What it reads is checked; rollcall verify checks the whole directory.\n"

@@ -12,6 +12,9 @@
 static void load_help(void)
 {
     puts(
+        "  rollcall load feed --columns id,like --checkpoint counts.state counts.csv\n"
+        "  rollcall load feed --offline data --config rollcall.yaml counts.csv\n"
+        "\n"
         "usage: rollcall load [options] SPACE [FILE...]\n"
         "Loads counters, or members of existence keys, into a running daemon: from files, or from\n"
         "stdin (-). A line is a row; rows of one id are taken in their order.\n"

@@ -16,7 +16,8 @@ int main(int argc, char **argv)
         verb_usage(stderr);
         return VERB_USAGE;
     }
-    if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0) {
+    if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0 ||
+        strcmp(argv[1], "version") == 0) {
         puts("rollcall " PACKAGE_VERSION);
         return 0;
     }

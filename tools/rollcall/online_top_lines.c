@@ -55,7 +55,7 @@ static void top_put_latency(const json_t *view, char *text, size_t size)
     text[0] = '\0';
     if (times != NULL) {
         snprintf(text, size, "  p99 %" PRIu64 " us%s", online_number(times, "p99_us"),
-                 lately != NULL ? "" : " (get, since start)");
+                 lately != NULL ? "" : " ever");
     }
 }
 
@@ -70,7 +70,7 @@ static void top_put_daemon(const json_t *view, struct online_lines *lines)
     if (ratio >= 0) {
         snprintf(hits, sizeof(hits), " (%.0f%% hit)", 100 * ratio);
     }
-    top_line(lines, "keys/s: %s read%s, %s changed; %s disk reads/s;%s",
+    top_line(lines, "keys/s: %s read%s, %s changed; disk %s/s;%s",
              top_rate(reads, view, "reads_each_s"), hits, top_rate(changes, view, "changes_each_s"),
              top_rate(disk, view, "disk_reads_each_s"), latency);
 }

@@ -252,6 +252,9 @@ enum verb_exit repair_directory(struct vfs *vfs, const struct repair_options *op
 static void repair_help(void)
 {
     puts(
+        "  rollcall repair /var/lib/rollcall\n"
+        "  rollcall repair --yes /var/lib/rollcall\n"
+        "\n"
         "usage: rollcall repair [options] DIR\n"
         "Finds what is damaged in a data directory that no daemon uses, and says what can be had\n"
         "again, what is lost, and which ids that concerns. With --yes it does what it says; the\n"

@@ -212,6 +212,8 @@ static uint64_t bytes_of(const struct backup_list *list)
 static void restore_help(void)
 {
     puts(
+        "  rollcall restore /backup/monday /var/lib/rollcall\n"
+        "\n"
         "usage: rollcall restore [options] BACKUP DIR\n"
         "Makes a new data directory DIR of a backup that rollcall backup made: every file must be\n"
         "as the backup's list has it (checksums), and all of it sound. A daemon that starts with\n"

@@ -77,6 +77,9 @@ int verb_refuse(const char *name)
 {
     const char *nearest = verb_nearest(name);
 
+    if (*name == '-') {
+        return (int)verb_complain(stderr, "options come after the verb: rollcall VERB %s", name);
+    }
     return (int)verb_complain(stderr, "unknown verb \"%s\"%s%s; see rollcall help", name,
                               nearest != NULL ? "; did you mean " : "",
                               nearest != NULL ? nearest : "");

@@ -290,7 +290,9 @@ enum verb_exit verify_directory(struct vfs *vfs, const struct verify_options *op
 
 static void verify_help(void)
 {
-    puts("usage: rollcall verify [options] DIR\n"
+    puts("  rollcall verify /var/lib/rollcall\n"
+         "\n"
+         "usage: rollcall verify [options] DIR\n"
          "Reads a data directory whole and checks every checksum, order and count: MANIFEST, the\n"
          "files it names, the journal. Changes nothing. A line for each finding, then a summary.\n"
          "Exit status: 0 sound, 1 damage found, 2 bad options, no data directory, or (without\n"
