@@ -167,6 +167,31 @@ static bool probe(struct data *data, char error[DATA_ERROR_MAX])
            refuse_errno(data, "cannot be written", error);
 }
 
+bool data_has_room(struct data *data, bool starts, char error[DATA_ERROR_MAX])
+{
+    uint64_t bytes = JOURNAL_START_BYTES + probe_bytes(data);
+    char path[VFS_PATH_MAX];
+    bool full;
+
+    CHECK(vfs_path(path, data->directory, MANIFEST_PROBE_NAME));
+    pthread_mutex_lock(&data->lock); /* nobody sweeps it away */
+    bool made = make_probe(data, path, bytes, &full);
+    int problem = errno;
+
+    data->vfs->functions->unlink(data->vfs, path);
+    pthread_mutex_unlock(&data->lock);
+    if (made && !full) {
+        return true;
+    }
+    if (!full) {
+        errno = problem;
+        return refuse_errno(data, "cannot be written", error);
+    }
+    return (starts && journal_ballast_bytes(data->vfs, data->directory) >= bytes) ||
+           data_refuse(error, "data directory %s: the disk is full, and %llu KiB are needed first",
+                       data->directory, (unsigned long long)(bytes >> 10));
+}
+
 static bool take_lock(struct data *data, char error[DATA_ERROR_MAX])
 {
     const struct dir_lock *lock = &data->dir_lock;
