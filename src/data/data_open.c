@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/thread.h"
@@ -217,6 +219,17 @@ static bool take_lock(struct data *data, char error[DATA_ERROR_MAX])
     }
 }
 
+/* A copy of the directory is another one, and so it is on a machine that was copied, as that booted
+ * by itself. */
+static void identify(struct data *data)
+{
+    struct stat status = {0};
+
+    (void)stat(data->directory, &status); /* it is open: only a simulated one is not there */
+    data->identity =
+        hash_words2(status.st_dev, status.st_ino, data->vfs->functions->boot(data->vfs));
+}
+
 /* ---- the manifest ---- */
 
 /* Keeps the name of a file that a new directory would not have. */
@@ -340,6 +353,7 @@ static struct data *open_directory(struct vfs *vfs, const struct settings *setti
     if (!dir_lock_sign(data->vfs, data->directory)) {
         log_warning("%s/" DIR_LOCK_NAME ": %s", data->directory, strerror(errno));
     }
+    identify(data);
     data->generation = manifest_generation(data->manifest); /* names go on after all earlier ones */
     data_count_files(data);
     return data;

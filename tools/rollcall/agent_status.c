@@ -109,17 +109,24 @@ static int agent_put(struct agent *agent, uint64_t epoch)
     return EXIT_STATUS_DONE;
 }
 
-static int agent_look(struct agent *agent)
+/* Before it decides who leads. */
+static int agent_ask_all(struct agent *agent)
 {
+    char text[AGENT_TEXT_MAX];
     int status = agent_ask_daemon(agent);
 
-    return status == EXIT_STATUS_DONE ? agent_read_group(agent) : status;
+    status = status == EXIT_STATUS_DONE ? agent_read_group(agent) : status;
+    if (status == EXIT_STATUS_DONE && agent_has_namesake(agent, text)) {
+        (void)verb_complain(stderr, "%s", text);
+        return EXIT_STATUS_REFUSED;
+    }
+    return status;
 }
 
 int agent_init(struct agent *agent)
 {
     const struct agent_keys *keys = &agent->view.keys;
-    int status = agent_look(agent);
+    int status = agent_ask_all(agent);
 
     if (status != EXIT_STATUS_DONE) {
         return status;
@@ -160,7 +167,7 @@ static void agent_say_loss(const struct agent *agent)
 int agent_force(struct agent *agent)
 {
     const struct agent_keys *keys = &agent->view.keys;
-    int status = agent_look(agent);
+    int status = agent_ask_all(agent);
 
     if (status != EXIT_STATUS_DONE) {
         return status;
