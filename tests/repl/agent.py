@@ -269,8 +269,8 @@ def secure(directory):
     try:
         expect(run(), NO_ANSWER, "certificate")
         ca = ["--etcd-ca", paths["crt"]]
-        expect(run(*ca), NO_ANSWER, "user name is empty")
-        expect(run(*ca, "--etcd-auth", paths["wrong"]), NO_ANSWER, "authentication failed")
+        expect(run(*ca), REFUSED, "user name is empty")
+        expect(run(*ca, "--etcd-auth", paths["wrong"]), REFUSED, "authentication failed")
         expect(run(*ca, "--etcd-auth", paths["user"]), NEGATIVE, "was never begun")
     finally:
         member.remove()
