@@ -487,7 +487,10 @@ static void daemon_finish(struct daemon *daemon)
     /* A last checkpoint may be of what the next start is to cut off, or whom it follows then. */
     bool clean = !daemon->failed && !daemon->lost && daemon->cut_lsn == 0 && !daemon->led;
 
-    daemon->failed = !data_close(daemon->data, spaces, clean) || daemon->failed || daemon->lost;
+    bool closed = data_close(daemon->data, spaces, clean);
+
+    /* A start that comes at once recovers what could not be closed well, as on a full disk. */
+    daemon->failed = (!closed && !daemon->again) || daemon->failed || daemon->lost;
     lead_destroy(daemon->lead);
     server_destroy(daemon->server);
     spaces_drop(spaces, NULL);

@@ -254,6 +254,7 @@ static bool lead_follow_now(struct lead *lead, const char *address, bool force, 
 {
     bool leads = !lead->server->follows;
     bool leased = lead->server->leased;
+    char error[DATA_ERROR_MAX];
 
     if (lead->leaves) {
         return lead_refuse(why, "%s", begins_anew);
@@ -269,6 +270,9 @@ static bool lead_follow_now(struct lead *lead, const char *address, bool force, 
     }
     if (leased && !leads) {
         return lead_turn_to(lead, address, why);
+    }
+    if (!data_has_room(lead->data, true, error)) {
+        return lead_refuse(why, "it cannot begin anew: %.200s", error);
     }
     *again = lead->leaves = true;
     lead->led = leads;

@@ -92,6 +92,11 @@ struct vfs *data_vfs(const struct data *data)
     return data->vfs;
 }
 
+uint64_t data_identity(const struct data *data)
+{
+    return data->identity;
+}
+
 struct journal *data_journal(struct data *data)
 {
     return data->journal;

@@ -127,6 +127,10 @@ void data_share_memory(struct engine *engine, struct engine_growth *growth);
 size_t data_history(struct data *data, uint64_t stream[MANIFEST_STREAM_WORDS],
                     struct manifest_reign reigns[MANIFEST_HISTORY_MAX]);
 
+/* A number that tells its directory from any other, of this machine since it booted, and of others:
+ * that of a copied machine, too. Any thread. */
+uint64_t data_identity(const struct data *data);
+
 struct data_stats {
     uint64_t load_done_bytes, load_total_bytes; /* of the start, also while it loads */
     uint64_t checkpoints, checkpoint_failures;

@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/thread.h"
@@ -167,6 +169,31 @@ static bool probe(struct data *data, char error[DATA_ERROR_MAX])
            refuse_errno(data, "cannot be written", error);
 }
 
+bool data_has_room(struct data *data, bool starts, char error[DATA_ERROR_MAX])
+{
+    uint64_t bytes = JOURNAL_START_BYTES + probe_bytes(data);
+    char path[VFS_PATH_MAX];
+    bool full;
+
+    CHECK(vfs_path(path, data->directory, MANIFEST_PROBE_NAME));
+    pthread_mutex_lock(&data->lock); /* nobody sweeps it away */
+    bool made = make_probe(data, path, bytes, &full);
+    int problem = errno;
+
+    data->vfs->functions->unlink(data->vfs, path);
+    pthread_mutex_unlock(&data->lock);
+    if (made && !full) {
+        return true;
+    }
+    if (!full) {
+        errno = problem;
+        return refuse_errno(data, "cannot be written", error);
+    }
+    return (starts && journal_ballast_bytes(data->vfs, data->directory) >= bytes) ||
+           data_refuse(error, "data directory %s: the disk is full, and %llu KiB are needed first",
+                       data->directory, (unsigned long long)(bytes >> 10));
+}
+
 static bool take_lock(struct data *data, char error[DATA_ERROR_MAX])
 {
     const struct dir_lock *lock = &data->dir_lock;
@@ -190,6 +217,17 @@ static bool take_lock(struct data *data, char error[DATA_ERROR_MAX])
     default:
         return refuse_errno(data, "cannot be locked", error);
     }
+}
+
+/* A copy of the directory is another one, and so it is on a machine that was copied, as that booted
+ * by itself. */
+static void identify(struct data *data)
+{
+    struct stat status = {0};
+
+    (void)stat(data->directory, &status); /* it is open: only a simulated one is not there */
+    data->identity =
+        hash_words2(status.st_dev, status.st_ino, data->vfs->functions->boot(data->vfs));
 }
 
 /* ---- the manifest ---- */
@@ -315,6 +353,7 @@ static struct data *open_directory(struct vfs *vfs, const struct settings *setti
     if (!dir_lock_sign(data->vfs, data->directory)) {
         log_warning("%s/" DIR_LOCK_NAME ": %s", data->directory, strerror(errno));
     }
+    identify(data);
     data->generation = manifest_generation(data->manifest); /* names go on after all earlier ones */
     data_count_files(data);
     return data;

@@ -59,6 +59,7 @@ struct data {
     struct vfs *vfs;
     char *directory;
     struct dir_lock dir_lock;
+    uint64_t identity;
     unsigned threads; /* that load tables */
     enum journal_sync sync;
     uint64_t segment_bytes, buffer_bytes;

@@ -82,6 +82,12 @@ bool data_sum(struct data *data, uint64_t from, uint64_t lsn, uint64_t *sum);
  */
 bool data_can_rewind(struct data *data, uint64_t lsn);
 
+/*
+ * Returns whether the disk has room for a start (which may take the ballast), or a promotion: asked
+ * before anything is ended that answers reads. False: error. Any thread that may wait for the disk.
+ */
+bool data_has_room(struct data *data, bool starts, char error[DATA_ERROR_MAX]);
+
 /* ---- carrying out ---- */
 
 /*

@@ -18,7 +18,8 @@
  * Starts of a leader count epochs by one, and nobody may have heard of the last ones: promotions by
  * hand take the next multiple of this, or two would reign under one epoch.
  */
-#define EPOCH_STEP 1000u
+#define EPOCH_STEP    1000u
+#define RECORDS_BYTES (2 * CHANGE_EVENTS_BYTES_MAX) /* with which a reign and its spaces begin */
 
 /* Waits until all that was taken is carried out. False: that takes too long. If nothing was taken,
  * it begins a stream. */
@@ -42,6 +43,21 @@ static bool promote_catch_up(struct data *data, uint64_t until_us, char error[DA
     return data_readable(data) || journal_head(data->journal) == 0 ||
            data_refuse(error, "what is here is not of one moment of the leader: its copy came, and "
                               "of its journal too little");
+}
+
+/* Returns whether nothing that comes next will lack room. */
+static bool promote_has_room(struct data *data, char error[DATA_ERROR_MAX])
+{
+    struct journal_writer writer;
+
+    journal_writer_init(&writer, data->journal);
+    bool has =
+        data_has_room(data, false, error) &&
+        ((journal_sync_now(data->journal) && journal_reserve(&writer, RECORDS_BYTES)) ||
+         data_refuse(error, "%s: the journal has no room: make some on the disk", data->directory));
+
+    journal_writer_fini(&writer);
+    return has;
 }
 
 /* The epoch's line is in the manifest before the journal has its record: as at a start. So is the
@@ -114,7 +130,7 @@ static enum data_promoted promote_now(struct data *data, uint64_t epoch, bool ne
     struct recovery *recovery = &data->follow->recovery;
 
     recovery->error = error;
-    if (!recovery_check_losses(recovery)) {
+    if (!recovery_check_losses(recovery) || !promote_has_room(data, error)) {
         return DATA_PROMOTE_REFUSED;
     }
     if (!promote_begin_reign(data, epoch, new_stream, error)) {

@@ -255,6 +255,17 @@ static bool receiver_log_in(struct repl_receiver *receiver)
 
 /* ---- follow ---- */
 
+bool receiver_has_room(struct repl_receiver *receiver)
+{
+    char error[DATA_ERROR_MAX];
+    bool has = data_has_room(receiver->data, true, error);
+
+    if (!has) {
+        receiver_trouble(receiver, "it cannot begin anew yet: %.200s", error);
+    }
+    return has;
+}
+
 static enum receiver_next receiver_rewind(struct repl_receiver *receiver,
                                           const struct repl_line *line)
 {
@@ -263,6 +274,9 @@ static enum receiver_next receiver_rewind(struct repl_receiver *receiver,
     if (line->lsn >= position->lsn) {
         receiver_trouble(receiver, "it says to go back to LSN %llu, and this node is at %llu",
                          (unsigned long long)line->lsn, (unsigned long long)position->lsn);
+        return RECEIVER_LATER;
+    }
+    if (!receiver_has_room(receiver)) {
         return RECEIVER_LATER;
     }
     log_warning("following %s: its history and this node's part lsn=%llu epoch=%llu "

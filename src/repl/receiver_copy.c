@@ -256,7 +256,7 @@ enum receiver_next receiver_copy(struct repl_receiver *receiver)
     free(copy.files);
     free(copy.text);
     free(copy.piece);
-    if (!whole) {
+    if (!whole || !receiver_has_room(receiver)) {
         return next;
     }
     log_info("following %s: the copy is whole", receiver->address);

@@ -96,6 +96,8 @@ bool receiver_await_bytes(struct repl_receiver *receiver, unsigned silence_s, vo
 void receiver_note_end(struct repl_receiver *receiver);
 /* SERVER_ERROR, BUSY, or a line that does not belong there. */
 enum receiver_next receiver_refused(struct repl_receiver *receiver, const struct repl_line *line);
+/* Has the disk room for the start that is to come? False: said. */
+bool receiver_has_room(struct repl_receiver *receiver);
 
 /* Takes the socket over, as the present link. False: it is closed. */
 bool receiver_link(struct repl_receiver *receiver, int fd);

@@ -35,6 +35,9 @@ static void emit_place(struct stats_out *out, const uint64_t stream[MANIFEST_STR
     snprintf(text, sizeof(text), "%016llx%016llx", (unsigned long long)stream[0],
              (unsigned long long)stream[1]);
     stats_text(out, "stream", text);
+    snprintf(text, sizeof(text), "%016llx",
+             (unsigned long long)data_identity(out->worker->server->data));
+    stats_text(out, "identity", text);
     stats_number(out, "epoch", epoch);
     stats_number(out, "reign", data_reign(out->worker->server->data));
     stats_number(out, "written", written);

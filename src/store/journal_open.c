@@ -154,6 +154,7 @@ static int make_first(struct journal *journal, const struct journal_link *link,
     int fd = journal_segment_make(journal, JOURNAL_SPARE_NAME, header->bytes);
     uint64_t small = JOURNAL_SMALL_BYTES + journal->ring.margin;
     small += JOURNAL_PAGE_BYTES - small % JOURNAL_PAGE_BYTES;
+    CHECK(small + JOURNAL_PAGE_BYTES <= JOURNAL_START_BYTES || small >= header->bytes);
     if (fd >= 0 || (errno != ENOSPC && errno != EDQUOT) || small >= header->bytes) {
         return fd;
     }

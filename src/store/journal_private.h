@@ -40,7 +40,7 @@
 #define JOURNAL_WRITE_BYTES   (1u << 20)  /* a piece of writing */
 #define JOURNAL_SECOND_US     1000000u
 #define JOURNAL_SMALL_BYTES   (256u << 10) /* of a first segment on a full disk, margin besides */
-#define JOURNAL_BALLAST_BYTES (4u << 20)   /* at most a segment; a start takes some 350 KiB */
+#define JOURNAL_BALLAST_BYTES (4u << 20)   /* at most a segment */
 
 struct journal_segment {
     struct journal_segment *next;

@@ -24,6 +24,19 @@ bool journal_ballast_give(struct vfs *vfs, const char *directory, uint64_t bytes
     return given;
 }
 
+uint64_t journal_ballast_bytes(struct vfs *vfs, const char *directory)
+{
+    char path[VFS_PATH_MAX];
+    int fd = vfs_path(path, directory, JOURNAL_BALLAST_NAME)
+                 ? vfs->functions->open(vfs, path, O_RDONLY)
+                 : -1;
+    int64_t size = fd >= 0 ? vfs->functions->size(vfs, fd) : 0;
+    if (fd >= 0) {
+        vfs->functions->close(vfs, fd);
+    }
+    return size > 0 ? (uint64_t)size : 0;
+}
+
 /* What is there is kept, and made whole. */
 static bool fill_ballast(struct journal *journal)
 {

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define INPUT_BYTES     65536
+#define OUTPUT_BYTES    (1u << 20)
 #define REPLIES_AT_ONCE 64u /* replies lie ready this often in a row */
 #define KEYS_MAX        1000u
 #define BYTES_MAX       4096u
@@ -31,11 +32,16 @@
 struct null_server {
     char *replies; /* REPLIES_AT_ONCE of them */
     size_t reply_length;
+    bool each;           /* a value for each key that is asked for */
+    size_t value_length; /* of a reply, each of its values */
     char input[INPUT_BYTES];
+    char output[OUTPUT_BYTES]; /* each: replies that are not sent yet */
+    size_t output_length;
 };
 
 struct settings {
     bool incr;
+    bool each;
     bool bare;
     unsigned port;
     unsigned keys;
@@ -47,6 +53,8 @@ struct client {
     struct null_server *server;
     struct event *event; /* NULL on bare epoll */
     int fd;
+    unsigned asked; /* keys of the line that is not whole yet */
+    char before;    /* its last byte */
 };
 
 static void die(const char *what)
@@ -91,6 +99,8 @@ static void prepare(struct null_server *server, const struct settings *settings)
 
     server->replies = must(malloc(bytes_max * REPLIES_AT_ONCE));
     server->reply_length = compose(settings, server->replies);
+    server->each = settings->each;
+    server->value_length = (server->reply_length - strlen("END\r\n")) / settings->keys;
     for (size_t i = 1; i < REPLIES_AT_ONCE; i++) {
         memcpy(server->replies + i * server->reply_length, server->replies, server->reply_length);
     }
@@ -115,9 +125,46 @@ static bool write_all(int fd, const char *bytes, size_t length)
     return true;
 }
 
-/* Reads once and answers as many replies as newlines came. False: the client is gone. */
-static bool answer(struct null_server *server, int fd)
+static bool flush_output(struct null_server *server, int fd)
 {
+    bool sent = write_all(fd, server->output, server->output_length);
+
+    server->output_length = 0;
+    return sent;
+}
+
+/* Answers each line with as many values as it has keys: the end of the whole reply. */
+static bool answer_each(struct client *client, size_t got)
+{
+    struct null_server *server = client->server;
+    bool good = true;
+
+    for (size_t i = 0; i < got && good; i++) {
+        client->asked += client->before == ' ' && server->input[i] > ' ' ? 1 : 0;
+        client->before = server->input[i];
+        if (server->input[i] != '\n') {
+            continue;
+        }
+        size_t length = client->asked * server->value_length + strlen("END\r\n");
+        if (length > server->reply_length) {
+            length = server->reply_length;
+        }
+        if (server->output_length + length > OUTPUT_BYTES) {
+            good = flush_output(server, client->fd);
+        }
+        memcpy(server->output + server->output_length,
+               server->replies + server->reply_length - length, length);
+        server->output_length += length;
+        client->asked = 0;
+    }
+    return flush_output(server, client->fd) && good;
+}
+
+/* Reads once and answers as many replies as newlines came. False: the client is gone. */
+static bool answer(struct client *client)
+{
+    struct null_server *server = client->server;
+    int fd = client->fd;
     ssize_t got = recv(fd, server->input, sizeof(server->input), 0);
     size_t lines = 0;
 
@@ -126,6 +173,9 @@ static bool answer(struct null_server *server, int fd)
     }
     if (got == 0) {
         return false;
+    }
+    if (server->each) {
+        return answer_each(client, (size_t)got);
     }
     const char *end = server->input + got;
     for (const char *at = server->input; (at = memchr(at, '\n', (size_t)(end - at))) != NULL;
@@ -166,8 +216,9 @@ static void client_destroy(struct client *client)
 static void on_readable(evutil_socket_t fd, short what, void *context)
 {
     struct client *client = context;
+    (void)fd;
     (void)what;
-    if (!answer(client->server, fd)) {
+    if (!answer(client)) {
         client_destroy(client);
     }
 }
@@ -223,7 +274,7 @@ static void serve_bare(struct null_server *server, int listening)
             struct client *client = events[i].data.ptr;
             if (client == NULL) {
                 accept_bare(server, epoll, listening);
-            } else if (!answer(server, client->fd)) {
+            } else if (!answer(client)) {
                 client_destroy(client);
             }
         }
@@ -279,9 +330,10 @@ static void set_mode(struct settings *settings, const char *mode)
 static void usage(void)
 {
     puts("usage: null_server [--mode get|incr|page] [--keys N] [--key-bytes N] [--value-bytes N]\n"
-         "                   [--port N] [--bare]\n"
+         "                   [--port N] [--bare] [--each]\n"
          "Prints its port and answers each line with the same reply; --mode first, its sizes\n"
-         "after it: get 1 key, page 20 keys of 12 bytes with values of 11; incr 3 digits.");
+         "after it: get 1 key, page 20 keys of 12 bytes with values of 11; incr 3 digits.\n"
+         "--each: a get has a value for each of its keys, up to those of --keys.");
     exit(2);
 }
 
@@ -294,6 +346,7 @@ static void parse(int argc, char **argv, struct settings *settings)
         {"value-bytes", required_argument, NULL, 'v'},
         {"port", required_argument, NULL, 'p'},
         {"bare", no_argument, NULL, 'e'},
+        {"each", no_argument, NULL, 'a'},
         {NULL, 0, NULL, 0},
     };
 
@@ -310,6 +363,8 @@ static void parse(int argc, char **argv, struct settings *settings)
             settings->port = number("port", optarg, 0, 65535);
         } else if (got == 'e') {
             settings->bare = true;
+        } else if (got == 'a') {
+            settings->each = true;
         } else {
             usage();
         }

@@ -21,13 +21,15 @@ DAEMON = os.environ.get("ROLLCALLD", os.path.join(BUILD, "rollcalld"))
 TOOL = os.environ.get("ROLLCALL", os.path.join(BUILD, "rollcall"))
 PREFIX = "/usr/local"
 CONFIG = "etc/rollcall/rollcall.yaml"
+FLEET = "share/doc/rollcall/examples/fleet"
 UNITS = ("lib/systemd/system/rollcall-agent.service", "lib/systemd/system/rollcalld.service",
          "lib/systemd/system/rollcalld@.service")
 FILES = ("bin/rollcall", "sbin/rollcalld", CONFIG, "lib/sysusers.d/rollcall.conf",
          "share/bash-completion/completions/rollcall", "share/zsh/site-functions/_rollcall",
          "share/fish/vendor_completions.d/rollcall.fish", "share/doc/rollcall/README.md", "share/doc/rollcall/rollcall.yaml", "share/man/man1/rollcall.1",
          "share/man/man5/rollcall.yaml.5", "share/man/man7/rollcall-protocol.7", "share/man/man8/rollcalld.8",
-         "share/rollcall/alerts.yaml", "share/rollcall/grafana.json") + UNITS
+         "share/rollcall/alerts.yaml", "share/rollcall/grafana.json") + UNITS + tuple(
+             os.path.join(FLEET, name) for name in os.listdir(os.path.join(TOP, "conf", "fleet")) + ["split"])
 EXPOSURE_MAX = 1.4
 ANSWER_S = 30 * int(os.environ.get("ROLLCALL_TEST_PATIENCE", "1"))
 WATCHDOG_US = 2000000
@@ -224,6 +226,7 @@ def main():
     try:
         make("install", folder)
         assert installed(folder) == sorted(FILES), set(installed(folder)) ^ set(FILES)
+        good(os.path.join(folder + PREFIX, FLEET, "split"), "--help")
         test_manuals(folder)
         test_units(folder)
         test_service(folder)

@@ -8,6 +8,7 @@ and its help names each status it was seen to end with. $ROLLCALLD names the dae
 """
 import concurrent.futures
 import contextlib
+import http.server
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -26,6 +28,7 @@ TOOL = os.environ["ROLLCALL"]
 DAEMON = os.environ["ROLLCALLD"]
 TABLE = os.path.join(TOP, "tools", "README.md")
 NONE = "/nonexistent"
+PID_MAX = 4194304  # of Linux: no process has it
 AT_ONCE = 4
 LINES, COLUMNS = 24, 80  # a screen
 # What a verb is asked, where it asks a daemon: its arguments after the address
@@ -63,6 +66,20 @@ def asking(verb, server):
     return (verb, *flag, *ASKED[verb])
 
 
+class Etcd(http.server.BaseHTTPRequestHandler):
+    """One that wants a login."""
+
+    def do_POST(self):
+        body = b'{"error": "etcdserver: user name is empty", "code": 3, "message": "etcdserver: user name is empty"}'
+        self.send_response(400)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
 class Scene:
     """Daemons of several minds, a backup, sound and damaged, and files."""
 
@@ -89,6 +106,9 @@ class Scene:
         self.silent.bind(("127.0.0.1", 0))
         self.silent.listen(1024)
         self.at["$silent"] = "127.0.0.1:%d" % self.silent.getsockname()[1]
+        self.etcd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Etcd)
+        threading.Thread(target=self.etcd.serve_forever, daemon=True).start()
+        self.at["$etcd"] = "http://127.0.0.1:%d" % self.etcd.server_port
         self.run(TOOL, "backup", "-s", "$at", "$sound")
         shutil.copytree(self.files["$sound"], self.files["$damaged"])
         for name in os.listdir(self.files["$damaged"]):
@@ -115,6 +135,7 @@ class Scene:
         return done.returncode, done.stdout + done.stderr
 
     def end(self):
+        self.etcd.shutdown()
         self.silent.close()
         self.shy.end()
         self.good.end()
@@ -151,7 +172,8 @@ def causes_of_tool(verbs):
             ("repair", "--drop-from", "x", "$sound"), ("status", "--timeout", "0"), ("export", "--timeout", "x", "feed"),
             ("load", "--timeout", "0", "feed", "-"),
             ("load", "--offline", "$new-6", "feed", "$rows")],
-        "no such file or directory, or none of ours": [
+        "no such file, directory or process, or none of ours": [
+            ("bench", "$at", "--pid", str(PID_MAX)),
             *((*asking(verb, "$at"), "--auth-file", NONE) for verb in ASKED if verb not in ("bench",)),
             ("conf", "diff", "-s", "$at", NONE), ("verify", NONE), ("repair", NONE), ("inspect", NONE),
             ("inspect", "$rows"), ("verify", "$empty"), ("load", "-s", "$at", "-f", "csv", "feed", NONE),
@@ -174,6 +196,7 @@ def causes_of_tool(verbs):
                                     [("get", "-s", "$shy", "--auth-file", "$wrong", "feed:1")],
         "the daemon refuses": [("promote", "-s", "$at"), ("follow", "-s", "$at", "127.0.0.1:2"),
                                ("export", "-s", "$shy", "--auth-file", "$users", "feed")],
+        "etcd refuses": [("agent", "--group", "g", "--etcd", "$etcd", "status")],
         "`load`: all lines were read, some of them refused, no more than `--max-errors`": [
             ("load", "-s", "$at", "--max-errors", "1", "feed", "$bad")],
         "`load`: given up, as more were refused": [("load", "-s", "$at", "feed", "$bad")],

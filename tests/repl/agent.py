@@ -9,6 +9,7 @@ $ROLLCALLD names the daemon, $ROLLCALL_BUILD the folder of the build.
 import argparse
 import os
 import shutil
+import signal
 import ssl
 import subprocess
 import sys
@@ -110,26 +111,67 @@ def adopt(group):
             raise Failure("the lease is another one:\n" + agent.output())
 
 
+def apart(agent, said):
+    """It takes no part, and says why, once."""
+    pair.wait_for(lambda: "no word of %r:\n%s" % (said, agent.output()), lambda: said in agent.output())
+    time.sleep(agents.TTL_S)
+    if agent.output().count("warning") != 1 or "state is now" in agent.output():
+        raise Failure("it takes part:\n" + agent.output())
+
+
 def namesake(group):
-    """Another node with the leader's name takes no part, says why once, and the shard does not notice."""
+    """A copy of the leader's machine, its address too, takes no part until the first one's lease has ended."""
+    first = group.agents[0]
     other = pair.Node(group.directory, "node-0")
+    group.nodes[0].process.send_signal(signal.SIGSTOP)
+    copy_data(group.nodes[0].folder.data, other.folder.data)
+    group.nodes[0].process.send_signal(signal.SIGCONT)
     agent = agents.Agent(other, group.member)
+    agent.address = first.address
     other.configure(agent=True)
     other.start()
     agent.start()
+    said = "there is a node node-0 already, at %s: another daemon" % first.address
     try:
-        said = "there is a node node-0 already, at 127.0.0.1:%d, not 127.0.0.1:%d" % (
-            group.agents[0].to_node.port, agent.to_node.port)
-        pair.wait_for(lambda: "no word of a second node-0:\n" + agent.output(), lambda: said in agent.output())
-        goes_on(group, "another node has its name", agents.TTL_S)
-        if agent.output().count("warning") != 1 or other.stats()["leader"] != "none":
-            raise Failure("the second node-0 takes part:\n" + agent.output())
-        shows(group.agents[0], "127.0.0.1:%d" % group.agents[0].to_node.port)
+        apart(agent, said)
+        for word in ("--force", "--init"):
+            expect(agent.run(word), REFUSED, said)
+        goes_on(group, "another node has its name", 0)
+        if other.stats()["leader"] != "none":
+            raise Failure("the second node-0 follows:\n" + agent.output())
+        shows(first, first.address)
     finally:
         agent.kill()
         agent.end_links()
         other.kill()
         other.folder.remove()
+
+
+def copy_data(source, target):
+    owner = os.stat(target)
+    for name in os.listdir(source):
+        path = os.path.join(target, name)
+        shutil.copy(os.path.join(source, name), path)
+        os.chown(path, owner.st_uid, owner.st_gid)
+
+
+def double(group):
+    """A second agent beside one daemon takes no part until the first has ended, and then goes on with its lease."""
+    first, lease = group.agents[0], alive(group.member)
+    second = agents.Agent(group.nodes[0], group.member)
+    second.address, second.log = first.address, "agent-log-2"
+    second.start()
+    try:
+        apart(second, "beside this daemon runs another agent already, pid %d" % first.process.pid)
+        first.kill()
+        goes_on(group, "another agent takes over", agents.TTL_S)
+        if alive(group.member) != lease:
+            raise Failure("the lease is another one:\n" + second.output())
+    finally:
+        second.kill()
+        second.end_links()
+    first.start()
+    goes_on(group, "its agent is started again", 0)
 
 
 def force(group):
@@ -227,8 +269,8 @@ def secure(directory):
     try:
         expect(run(), NO_ANSWER, "certificate")
         ca = ["--etcd-ca", paths["crt"]]
-        expect(run(*ca), NO_ANSWER, "user name is empty")
-        expect(run(*ca, "--etcd-auth", paths["wrong"]), NO_ANSWER, "authentication failed")
+        expect(run(*ca), REFUSED, "user name is empty")
+        expect(run(*ca, "--etcd-auth", paths["wrong"]), REFUSED, "authentication failed")
         expect(run(*ca, "--etcd-auth", paths["user"]), NEGATIVE, "was never begun")
     finally:
         member.remove()
@@ -276,7 +318,7 @@ def main():
     member.start()
     group = Group(options.directory, member)
     try:
-        for part in (words, adopt, namesake, force, hook, endpoints):
+        for part in (words, adopt, double, namesake, force, hook, endpoints):
             part(group)
             print("%s: passed" % part.__name__, flush=True)
     finally:

@@ -56,11 +56,13 @@ class Etcd:
 
 class Agent:
     """A node's agent, with a link to etcd and one for those that follow its node."""
+    log = "agent-log"
 
     def __init__(self, node, member, *more):
         self.node, self.process, self.more = node, None, more
         self.to_etcd, self.to_node = Link(Etcd(member)), Link(node)
         self.to_members = [self.to_etcd]
+        self.address = "127.0.0.1:%d" % self.to_node.port
         self.urls = "http://127.0.0.1:%d" % self.to_etcd.port
 
     def end_links(self):
@@ -69,12 +71,12 @@ class Agent:
 
     def command(self, *words):
         return [os.path.join(os.environ["ROLLCALL_BUILD"], "rollcall"), "agent", "-s",
-                "127.0.0.1:%d" % self.node.port, "--address", "127.0.0.1:%d" % self.to_node.port,
+                "127.0.0.1:%d" % self.node.port, "--address", self.address,
                 "--etcd", self.urls, "--ttl", "%ds" % TTL_S, *self.more,
                 *words]
 
     def log_path(self):
-        return os.path.join(self.node.folder.path, "agent-log")
+        return os.path.join(self.node.folder.path, self.log)
 
     def start(self):
         with open(self.log_path(), "ab") as log:

@@ -99,6 +99,7 @@ class Agent(agents.Agent):
         self.more = ["--follows-only"] if node.name.endswith("l1") else []
         self.to_members = [agents.Link(member) for member in members] if cluster.library else []
         self.to_node = machine.Paths(node)
+        self.address = "127.0.0.1:%d" % self.to_node.port
         self.urls = ",".join("http://127.0.0.1:%d" % one.port for one in self.to_members or members)
 
 

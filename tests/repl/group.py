@@ -10,6 +10,8 @@ upgrade  both nodes get a new version, $ROLLCALLD_NEXT (by default the same), wi
          and says how long no change was.
 hang     writes and syncs of the follower's journal hang: the leader and its clients do not notice.
 full     the follower's disk is full: it says so, stops reading, and goes on when there is room.
+room     on a full disk a follower is promoted, and a leader is to follow: either says so, goes on answering reads, and
+         does it when there is room; with its ballast the leader does it at once.
 memory   the leader's tables take more than the follower may have: it says by how much before it fetches
          anything, and where it has them already it does not start.
 grow     those tables grow later, when the leader is configured anew: it says by how much, and goes on
@@ -26,6 +28,7 @@ sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recovery"))
 import full as disks  # noqa: E402
 import hang as hangs  # noqa: E402
+import machine  # noqa: E402
 import pair as nodes  # noqa: E402
 from victim import Failure, protocol  # noqa: E402
 
@@ -180,6 +183,41 @@ def stands(node):
     return int(found["written"]) < int(found["leader_written"]) and "the journal has no room" in found["trouble"]
 
 
+def room(pair):
+    one, two = pair.nodes
+    library = machine.build(one.folder.path)
+    disks_of = {}
+    for node in pair.nodes:
+        disks_of[node] = machine.Machine(library, node.folder.path, node.name)
+        node.environment = disks_of[node].environment
+    pair.lead()
+    nodes.level_under_load(two)
+    pair.finish()
+    nodes.level(one, two)
+    ballast = os.path.join(one.folder.data, "journal-ballast")
+    nodes.wait_for("there is no ballast", lambda: os.path.exists(ballast))
+
+    def refused(node, *words):
+        disks_of[node].fill(True)
+        said = node.rollcall(*words, status=nodes.REFUSED)
+        if "the disk is full" not in said or not node.ask(b"get feed:1001", b"END\r\n").endswith(b"END\r\n"):
+            raise Failure("%s of %s on a full disk: %s" % (words[0], node.name, said))
+        disks_of[node].fill(False)
+    refused(two, "promote")
+    two.rollcall("promote")
+    pair.nodes.reverse()
+    follow = "follow", "--force", "127.0.0.1:%d" % two.port
+    os.truncate(ballast, 0)
+    refused(one, *follow)
+    os.truncate(ballast, 1 << 20)
+    disks_of[one].fill(True)
+    one.rollcall(*follow)
+    nodes.level(two, one)
+    disks_of[one].fill(False)
+    pair.check_equal()
+    pair.stop()
+
+
 def memory(pair):
     one, two = pair.nodes
     big = "  big: {kind: counter, slots: {n: 8}, table-size: 16MiB, tables: %d, oldest: recycle}\n"
@@ -238,7 +276,8 @@ def grow(pair):
     pair.stop()
 
 
-PARTS = {"chain": chain, "upgrade": upgrade, "hang": hang, "full": full, "memory": memory, "grow": grow}
+PARTS = {"chain": chain, "upgrade": upgrade, "hang": hang, "full": full, "room": room, "memory": memory,
+         "grow": grow}
 
 
 if __name__ == "__main__":

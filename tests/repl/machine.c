@@ -2,8 +2,8 @@
  * machine.c: put before a daemon and its agent by LD_PRELOAD: the disk of their machine is full, or
  * its clocks jump, as the test says (machine.py, which builds it).
  *
- * $ROLLCALL_MACHINE names a file of MACHINE_BYTES that all of them map. Full: no file grows. What
- * was reserved for the journal can be written.
+ * $ROLLCALL_MACHINE names a file of MACHINE_BYTES that all of them map. Full: files grow only by
+ * what others gave back since. What was reserved for the journal can be written.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,11 +24,15 @@ struct machine {
     _Atomic int64_t wall_s; /* that the wall clock is ahead, or behind */
     _Atomic int64_t boot_s; /* that the machine slept */
     _Atomic uint32_t full;
+    _Atomic int64_t room; /* full: bytes that were given back, and not taken again */
 };
 
 static struct machine *machine;
 static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
 static int (*real_fallocate)(int, int, off_t, off_t);
+static int (*real_ftruncate)(int, off_t);
+static int (*real_unlink)(const char *);
+static int (*real_rename)(const char *, const char *);
 static int (*real_clock_gettime)(clockid_t, struct timespec *);
 
 __attribute__((constructor)) static void begin(void)
@@ -45,6 +49,9 @@ __attribute__((constructor)) static void begin(void)
     machine = at;
     real_pwrite = (ssize_t(*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, "pwrite");
     real_fallocate = (int (*)(int, int, off_t, off_t))dlsym(RTLD_NEXT, "fallocate");
+    real_ftruncate = (int (*)(int, off_t))dlsym(RTLD_NEXT, "ftruncate");
+    real_unlink = (int (*)(const char *))dlsym(RTLD_NEXT, "unlink");
+    real_rename = (int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename");
     real_clock_gettime = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
 }
 
@@ -52,8 +59,58 @@ static int has_no_room(int fd, off_t end)
 {
     struct stat status;
 
-    return atomic_load(&machine->full) && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-           end > status.st_size;
+    if (!atomic_load(&machine->full) || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+        end <= status.st_size) {
+        return 0;
+    }
+    off_t more = end - status.st_size;
+
+    if (atomic_fetch_sub(&machine->room, more) >= more) {
+        return 0;
+    }
+    atomic_fetch_add(&machine->room, more);
+    return 1;
+}
+
+static off_t bytes_of(const char *path)
+{
+    struct stat status;
+
+    return lstat(path, &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : 0;
+}
+
+int ftruncate(int fd, off_t bytes)
+{
+    struct stat status;
+    off_t before = fstat(fd, &status) == 0 ? status.st_size : 0;
+    int result = real_ftruncate(fd, bytes);
+
+    if (result == 0 && bytes < before) {
+        atomic_fetch_add(&machine->room, before - bytes);
+    }
+    return result;
+}
+
+int unlink(const char *path)
+{
+    off_t before = bytes_of(path);
+    int result = real_unlink(path);
+
+    if (result == 0) {
+        atomic_fetch_add(&machine->room, before);
+    }
+    return result;
+}
+
+int rename(const char *from, const char *to)
+{
+    off_t before = bytes_of(to);
+    int result = real_rename(from, to);
+
+    if (result == 0) {
+        atomic_fetch_add(&machine->room, before);
+    }
+    return result;
 }
 
 ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)

@@ -45,7 +45,7 @@ class Machine:
         struct.pack_into("=qq", self.memory, 0, wall + wall_s, boot + boot_s)
 
     def fill(self, full):
-        struct.pack_into("=I", self.memory, 16, full)
+        struct.pack_into("=I4xq", self.memory, 16, full, 0)
 
 
 class Paths(pair.Relay):

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -26,131 +27,6 @@
 uint64_t agent_now_ms(void)
 {
     return clock_boot_us() / MS_US;
-}
-
-/* Once, until it changes. */
-static void agent_say_trouble(char said[], size_t room, const char *what, const char *now)
-{
-    if (strncmp(said, now, room - 1) != 0) {
-        snprintf(said, room, "%s", now);
-        log_warning("%s: %s", what, now);
-    }
-}
-
-static bool agent_etcd_failed(struct agent *agent)
-{
-    agent->view.keys.known = false;
-    agent_say_trouble(agent->etcd_trouble, sizeof(agent->etcd_trouble), "etcd",
-                      agent_etcd_error(agent->etcd));
-    return false;
-}
-
-static bool agent_etcd_answers(struct agent *agent)
-{
-    if (agent->etcd_trouble[0] != '\0') {
-        agent->etcd_trouble[0] = '\0';
-        log_info("etcd answers again");
-    }
-    return true;
-}
-
-/* ---- keys ---- */
-
-void agent_key(const struct agent *agent, const char *name, char key[AGENT_ETCD_KEY_MAX])
-{
-    snprintf(key, AGENT_ETCD_KEY_MAX, "/rollcall/%s/%s", agent->group, name);
-}
-
-static void agent_take_alive(struct agent *agent, const struct agent_etcd_item *item)
-{
-    struct agent_keys *keys = &agent->view.keys;
-
-    snprintf(keys->alive, sizeof(keys->alive), "%.*s", AGENT_NAME_MAX, item->value);
-    keys->alive_revision = item->revision;
-    keys->alive_lease = item->lease;
-}
-
-static void agent_take_node(struct agent *agent, const char *name,
-                            const struct agent_etcd_item *item)
-{
-    struct agent_keys *keys = &agent->view.keys;
-    struct agent_own_node *own = &agent->own;
-    struct agent_node node;
-    bool good = strlen(name) <= AGENT_NAME_MAX && agent_node_parse(item->value, &node);
-
-    if (strcmp(name, agent->name) == 0) {
-        own->revision = item->revision;
-        own->lease = item->lease;
-        snprintf(own->address, sizeof(own->address), "%s", good ? node.address : "");
-    }
-    if (good && keys->node_count < AGENT_NODES_MAX) {
-        snprintf(node.name, sizeof(node.name), "%.*s", AGENT_NAME_MAX, name);
-        keys->nodes[keys->node_count++] = node;
-    }
-}
-
-static void agent_take_key(void *context, const struct agent_etcd_item *item)
-{
-    static const char node[] = "node/";
-    struct agent *agent = context;
-    struct agent_keys *keys = &agent->view.keys;
-    char prefix[AGENT_ETCD_KEY_MAX];
-
-    agent_key(agent, "", prefix);
-    const char *name = item->key + strlen(prefix);
-
-    if (strcmp(name, "state") == 0) {
-        keys->has_state = agent_state_parse(item->value, &keys->state);
-        keys->state_revision = item->revision;
-        if (!keys->has_state) {
-            log_warning("the key %s is none of ours: %.100s", item->key, item->value);
-        }
-    } else if (strcmp(name, "alive") == 0) {
-        agent_take_alive(agent, item);
-    } else if (strncmp(name, node, strlen(node)) == 0) {
-        agent_take_node(agent, name + strlen(node), item);
-    }
-}
-
-/* Another node, whose agent lives, has this one's name: two would answer for one. */
-static bool agent_has_namesake(struct agent *agent)
-{
-    const struct agent_own_node *own = &agent->own;
-    const char *address = agent->options->address; /* NULL: it only looks */
-    char text[AGENT_TEXT_MAX];
-
-    if (address == NULL || own->address[0] == '\0' ||
-        (agent->lease != 0 && own->lease == agent->lease) || strcmp(own->address, address) == 0) {
-        agent->name_trouble[0] = '\0';
-        return false;
-    }
-    snprintf(
-        text, sizeof(text),
-        "there is a node %s already, at %.*s, not %.128s: each needs a replication.name of its "
-        "own; this one takes no part until the other one's lease has ended",
-        agent->name, 128, own->address, address);
-    agent_say_trouble(agent->name_trouble, sizeof(agent->name_trouble), agent->group, text);
-    return true;
-}
-
-bool agent_read_keys(struct agent *agent)
-{
-    struct agent_keys *keys = &agent->view.keys;
-    char prefix[AGENT_ETCD_KEY_MAX];
-
-    memset(keys, 0, sizeof(*keys));
-    memset(&agent->own, 0, sizeof(agent->own));
-    agent_key(agent, "", prefix);
-    keys->known = agent_etcd_read(agent->etcd, prefix, agent_take_key, agent);
-    if (!keys->known) {
-        return agent_etcd_failed(agent);
-    }
-    keys->known = agent_etcd_answers(agent) && !agent_has_namesake(agent);
-    if (keys->known && agent->lease == 0 && agent_may_adopt(&agent->view)) {
-        agent->lease = keys->alive_lease; /* from before this process was started */
-    }
-    keys->alive_mine = agent->lease != 0 && keys->alive_lease == agent->lease;
-    return keys->known;
 }
 
 /* ---- the lease ---- */
@@ -192,7 +68,7 @@ static bool agent_renew(struct agent *agent)
 {
     uint64_t ttl_s;
 
-    if (agent->lease == 0 && !agent_read_keys(agent)) {
+    if (agent->lease == 0 && !agent_look(agent)) {
         return false;
     }
     if (agent->lease != 0 && !agent_keep_lease(agent)) {
@@ -222,12 +98,14 @@ static bool agent_announce(struct agent *agent)
     const struct agent_daemon_view *daemon = &agent->view.daemon;
     struct agent_node node = {.epoch = daemon->epoch,
                               .may_lead = agent->view.self.may_lead,
-                              .in_sync = daemon->leads || daemon->caught_up};
+                              .in_sync = daemon->leads || daemon->caught_up,
+                              .pid = (uint64_t)getpid()};
     struct agent_etcd_txn txn = {.compare_count = 1, .put_count = 1};
     char text[AGENT_TEXT_MAX], name[AGENT_NAME_MAX + 8];
     int64_t revision;
 
     snprintf(node.address, sizeof(node.address), "%s", agent->view.self.address);
+    memcpy(node.identity, agent->identity, sizeof(node.identity));
     agent_node_print(&node, text);
     if (!daemon->known || (strcmp(text, agent->node_text) == 0 &&
                            agent->view.now_ms < agent->node_put_ms + WRITTEN_MS)) {
@@ -391,7 +269,7 @@ static void agent_round(struct agent *agent)
     } else if (agent->view.daemon.known && before[0] != '\0') {
         log_info("the daemon answers again");
     }
-    if (agent->name[0] == '\0' || !agent_renew(agent) || !agent_read_keys(agent) ||
+    if (agent->name[0] == '\0' || !agent_renew(agent) || !agent_look(agent) ||
         !agent_announce(agent)) {
         agent->view.keys.known = false;
     }
@@ -432,6 +310,7 @@ void agent_set_up(struct agent *agent, const struct online_options *options,
     agent->view.self = (struct agent_self){.name = agent->name,
                                            .address = options->address,
                                            .boot = agent->boot,
+                                           .identity = agent->identity,
                                            .may_lead = !options->follows_only,
                                            .alone = !options->not_alone};
 }

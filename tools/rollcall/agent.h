@@ -3,6 +3,7 @@
  * daemon and at etcd, and does what agent_decide.h says.
  *
  *     agent.c         options, rounds, what it does
+ *     agent_keys.c    what etcd holds
  *     agent_ask.c     its daemon
  *     agent_hook.c    the program that is run when another node leads
  *     agent_status.c  status, --init, --force
@@ -25,8 +26,8 @@
 
 /* The key node/NAME of this node, as it was read. */
 struct agent_own_node {
-    int64_t revision, lease;             /* 0: there is none */
-    char address[AGENT_ADDRESS_MAX + 1]; /* "": none, or it is not known */
+    int64_t revision, lease; /* 0: there is none */
+    struct agent_node node;  /* address "": none, or it is not known */
 };
 
 /* What is told to the program. */
@@ -42,7 +43,7 @@ struct agent {
     struct agent_view view;
     struct agent_memory memory;
     char name[AGENT_NAME_MAX + 1], group[AGENT_NAME_MAX + 1]; /* "": the daemon never said */
-    char boot[AGENT_BOOT_MAX + 1];
+    char boot[AGENT_BOOT_MAX + 1], identity[AGENT_IDENTITY_MAX + 1];
     int64_t lease; /* 0: none */
     uint64_t ttl_ms;
     uint64_t word_ms; /* until when its daemon may lead: clock_boot_us, in milliseconds */
@@ -57,14 +58,23 @@ struct agent {
 };
 
 uint64_t agent_now_ms(void); /* clock_boot_us */
+/* What it knows of its machine, and the view of itself. */
+void agent_set_up(struct agent *agent, const struct online_options *options,
+                  struct agent_etcd *etcd);
 
+/* ---- agent_keys.c ---- */
+
+/* Notes why etcd's last call failed; false, for a caller to return. */
+bool agent_etcd_failed(struct agent *agent);
 /* /rollcall/GROUP/NAME */
 void agent_key(const struct agent *agent, const char *name, char key[AGENT_ETCD_KEY_MAX]);
 /* Reads all keys of its group to view.keys. False: they are not known. */
 bool agent_read_keys(struct agent *agent);
-/* What it knows of its machine, and the view of itself. */
-void agent_set_up(struct agent *agent, const struct online_options *options,
-                  struct agent_etcd *etcd);
+/* Another daemon, whose agent lives, has this one's name: two would answer for one. Says which. */
+bool agent_has_namesake(const struct agent *agent, char text[AGENT_TEXT_MAX]);
+/* Reads them, for a round: if the name is another's, says so, and they are not known. May go on
+ * with the lease of the agent before this process. */
+bool agent_look(struct agent *agent);
 
 /* ---- agent_ask.c: false, the reason in daemon_trouble: it refuses, or does not answer ---- */
 

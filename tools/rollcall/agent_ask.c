@@ -73,6 +73,8 @@ static void agent_ask_note(void *context, const char *line, size_t length)
         snprintf(agent->name, sizeof(agent->name), "%.*s", AGENT_NAME_MAX, value);
     } else if (strcmp(key, "group") == 0) {
         snprintf(agent->group, sizeof(agent->group), "%.*s", AGENT_NAME_MAX, value);
+    } else if (strcmp(key, "identity") == 0) {
+        snprintf(agent->identity, sizeof(agent->identity), "%.*s", AGENT_IDENTITY_MAX, value);
     } else if (strcmp(key, "reign") == 0) {
         daemon->epoch = strtoull(value, NULL, 10);
     } else if (strcmp(key, "written") == 0) {

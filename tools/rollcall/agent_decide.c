@@ -59,6 +59,16 @@ bool agent_may_adopt(const struct agent_view *view)
            agent_rule_is(state->boot, view->self.boot);
 }
 
+/* By the address where one of them does not tell its identity; with neither they are the same. */
+bool agent_is_namesake(const struct agent_node *own, const struct agent_self *self)
+{
+    bool known = own->identity[0] != '\0' && self->identity[0] != '\0';
+
+    return known ? !agent_rule_is(own->identity, self->identity)
+                 : own->address[0] != '\0' && self->address != NULL &&
+                       !agent_rule_is(own->address, self->address);
+}
+
 /* A new reign, above all that was ever seen, of which nobody else can say that it is in sync. */
 static struct agent_action agent_rule_take(const struct agent_view *view, const char *why)
 {
@@ -325,18 +335,28 @@ bool agent_state_parse(const char *text, struct agent_state *state)
 
 void agent_node_print(const struct agent_node *node, char text[AGENT_TEXT_MAX])
 {
-    snprintf(text, AGENT_TEXT_MAX, "%s epoch %" PRIu64 " written %" PRIu64 " %s %s", node->address,
-             node->epoch, node->written, node->in_sync ? "in-sync" : "behind",
-             node->may_lead ? "may-lead" : "follows-only");
+    snprintf(text, AGENT_TEXT_MAX,
+             "%s epoch %" PRIu64 " written %" PRIu64 " %s %s identity %s agent %" PRIu64,
+             node->address, node->epoch, node->written, node->in_sync ? "in-sync" : "behind",
+             node->may_lead ? "may-lead" : "follows-only",
+             node->identity[0] != '\0' ? node->identity : "-", node->pid);
 }
 
 bool agent_node_parse(const char *text, struct agent_node *node)
 {
     char sync[16], lead[16];
     int end = -1;
-    bool good = sscanf(text, "%255s epoch %" SCNu64 " written %" SCNu64 " %15s %15s%n",
-                       node->address, &node->epoch, &node->written, sync, lead, &end) == 5;
 
+    node->identity[0] = '\0';
+    node->pid = 0;
+    int count = sscanf(text,
+                       "%255s epoch %" SCNu64 " written %" SCNu64
+                       " %15s %15s%n identity %16s agent %" SCNu64 "%n",
+                       node->address, &node->epoch, &node->written, sync, lead, &end,
+                       node->identity, &node->pid, &end);
+    bool good = count == 7 || count == 5; /* as an earlier version says it */
+
+    agent_rule_dash_is_none(node->identity);
     if (!good || end < 0 || text[end] != '\0') {
         return false;
     }

@@ -18,6 +18,7 @@
 #define AGENT_NAME_MAX      64
 #define AGENT_ADDRESS_MAX   255
 #define AGENT_BOOT_MAX      36 /* of /proc/sys/kernel/random/boot_id */
+#define AGENT_IDENTITY_MAX  16
 #define AGENT_NODES_MAX     32
 #define AGENT_FOLLOWERS_MAX 16
 #define AGENT_TEXT_MAX      512        /* of a key's value */
@@ -36,12 +37,15 @@ struct agent_node {
     char name[AGENT_NAME_MAX + 1];
     char address[AGENT_ADDRESS_MAX + 1]; /* where it is followed */
     uint64_t epoch, written;
-    bool may_lead; /* and be the sync follower */
-    bool in_sync;  /* since its start it once had all that the leader had */
+    bool may_lead;                         /* and be the sync follower */
+    bool in_sync;                          /* since its start it once had all that the leader had */
+    char identity[AGENT_IDENTITY_MAX + 1]; /* data_identity of its daemon; "": not known */
+    uint64_t pid;                          /* of its agent; 0: not known */
 };
 
 struct agent_self {
-    const char *name, *address, *boot;
+    const char *name, *address, *boot; /* address NULL: it only asks */
+    const char *identity;              /* as in agent_node */
     bool may_lead;
     bool alone; /* may it lead when no follower is waited for */
 };
@@ -118,6 +122,10 @@ bool agent_may_lead(const struct agent_view *view);
 /* Is `alive` of an earlier agent of this node, so that its lease may be gone on with? A node of the
  * same name on another machine, or in an earlier run of this one, is not this node. */
 bool agent_may_adopt(const struct agent_view *view);
+
+/* Is `own`, the key of this node's name, of another daemon: of another machine, or data directory?
+ */
+bool agent_is_namesake(const struct agent_node *own, const struct agent_self *self);
 
 /* ---- the keys' text ---- */
 

@@ -26,6 +26,7 @@
 #define HTTP_OK     200
 #define HTTP_BAD    400
 #define HTTP_DENIED 401
+#define HTTP_BROKEN 500
 #define QUOTED_MAX  120 /* of an answer that is none */
 #define MS_US       1000u
 #define ASK_MS_MIN  20u /* of one endpoint, when a call's time is over */
@@ -36,7 +37,8 @@ struct agent_etcd {
     size_t endpoint_count, endpoint; /* the one that answered last */
     char login[LOGIN_MAX];           /* name:password; "": none */
     char token[TOKEN_MAX];           /* "": not logged in */
-    bool denied;                     /* the last answer: the token is good no more */
+    bool refused;                    /* the last question: it was answered so */
+    bool denied;                     /* likewise, as the token is good no more */
     unsigned timeout_ms;
     uint64_t until_ms; /* of a call: clock_boot_us, in milliseconds */
     struct buf answer;
@@ -46,6 +48,11 @@ struct agent_etcd {
 const char *agent_etcd_error(const struct agent_etcd *etcd)
 {
     return etcd->error;
+}
+
+bool agent_etcd_refused(const struct agent_etcd *etcd)
+{
+    return etcd->refused;
 }
 
 __attribute__((format(printf, 2, 3))) static bool etcd_fail(struct agent_etcd *etcd,
@@ -194,6 +201,7 @@ static bool etcd_post(struct agent_etcd *etcd, const char *path, const char *bod
         snprintf(authorization, sizeof(authorization), "Authorization: %s", etcd->token);
         headers = curl_slist_append(headers, authorization);
     }
+    etcd->refused = false;
     snprintf(url, sizeof(url), "%s%s", etcd->endpoints[etcd->endpoint], path);
     buf_truncate(&etcd->answer, 0);
     curl_easy_setopt(etcd->curl, CURLOPT_URL, url);
@@ -228,6 +236,7 @@ static json_t *etcd_parse(struct agent_etcd *etcd, long status)
     }
     const char *why = json_string_value(json_object_get(answer, "message"));
 
+    etcd->refused = status >= HTTP_BAD && status < HTTP_BROKEN;
     etcd->denied = etcd_is_denied(status, why);
     if (why == NULL && buf_append(&etcd->answer, "", 1)) {
         why = etcd->answer.data;

@@ -34,6 +34,9 @@ struct agent_etcd *agent_etcd_create(const struct agent_etcd_options *options,
 void agent_etcd_destroy(struct agent_etcd *etcd); /* NULL: no-op */
 /* Why the last call failed. */
 const char *agent_etcd_error(const struct agent_etcd *etcd);
+/* It did because etcd refused it, as for a wrong login: it answers, and will no better next time.
+ */
+bool agent_etcd_refused(const struct agent_etcd *etcd);
 
 /* All below: false: it failed. */
 

@@ -19,6 +19,12 @@ static int agent_ask_daemon(struct agent *agent)
     return agent->asked != EXIT_STATUS_DONE ? (int)agent->asked : EXIT_STATUS_USAGE;
 }
 
+/* Of a call to etcd that failed. */
+static int agent_etcd_status(const struct agent *agent)
+{
+    return agent_etcd_refused(agent->etcd) ? EXIT_STATUS_REFUSED : EXIT_STATUS_NO_ANSWER;
+}
+
 static int agent_read_group(struct agent *agent)
 {
     if (agent->group[0] == '\0') {
@@ -26,7 +32,7 @@ static int agent_read_group(struct agent *agent)
         return EXIT_STATUS_USAGE;
     }
     agent->view.keys.known = agent_read_keys(agent);
-    return agent->view.keys.known ? EXIT_STATUS_DONE : EXIT_STATUS_NO_ANSWER; /* said already */
+    return agent->view.keys.known ? EXIT_STATUS_DONE : agent_etcd_status(agent); /* said already */
 }
 
 /* ---- status ---- */
@@ -98,7 +104,7 @@ static int agent_put(struct agent *agent, uint64_t epoch)
     txn.puts[0].value = text;
     if (!agent_etcd_commit(agent->etcd, &txn, &revision)) {
         (void)verb_complain(stderr, "etcd: %s", agent_etcd_error(agent->etcd));
-        return EXIT_STATUS_NO_ANSWER;
+        return agent_etcd_status(agent);
     }
     if (revision == 0) {
         (void)verb_complain(stderr, "somebody else changed the group's keys just now: nothing was "
@@ -109,17 +115,24 @@ static int agent_put(struct agent *agent, uint64_t epoch)
     return EXIT_STATUS_DONE;
 }
 
-static int agent_look(struct agent *agent)
+/* Before it decides who leads. */
+static int agent_ask_all(struct agent *agent)
 {
+    char text[AGENT_TEXT_MAX];
     int status = agent_ask_daemon(agent);
 
-    return status == EXIT_STATUS_DONE ? agent_read_group(agent) : status;
+    status = status == EXIT_STATUS_DONE ? agent_read_group(agent) : status;
+    if (status == EXIT_STATUS_DONE && agent_has_namesake(agent, text)) {
+        (void)verb_complain(stderr, "%s", text);
+        return EXIT_STATUS_REFUSED;
+    }
+    return status;
 }
 
 int agent_init(struct agent *agent)
 {
     const struct agent_keys *keys = &agent->view.keys;
-    int status = agent_look(agent);
+    int status = agent_ask_all(agent);
 
     if (status != EXIT_STATUS_DONE) {
         return status;
@@ -160,7 +173,7 @@ static void agent_say_loss(const struct agent *agent)
 int agent_force(struct agent *agent)
 {
     const struct agent_keys *keys = &agent->view.keys;
-    int status = agent_look(agent);
+    int status = agent_ask_all(agent);
 
     if (status != EXIT_STATUS_DONE) {
         return status;

@@ -1,7 +1,9 @@
 #include "tools/rollcall/bench.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/exit_status.h"
@@ -78,12 +80,18 @@ static int bench_run_all(const struct bench_options *options)
 static int parse_and_run(int argc, char **argv, struct bench_options *options,
                          const struct bench_kit *kit)
 {
+    uint64_t used_ns;
+
     if (!bench_options_parse(kit, argc, argv, options)) {
         return EXIT_STATUS_USAGE;
     }
     if (options->help) {
         bench_options_help(kit);
         return 0;
+    }
+    if (!bench_process_cpu_ns((pid_t)options->pid, &used_ns)) {
+        (void)bench_bad("--pid %" PRIu64 ": %s", options->pid, strerror(errno));
+        return EXIT_STATUS_USAGE;
     }
     options->progress = options->progress || isatty(STDERR_FILENO);
     return bench_run_all(options);

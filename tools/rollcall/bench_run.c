@@ -30,8 +30,7 @@ struct run {
     atomic_bool stop;
 };
 
-/* The processor time of a process since it began. False with errno: there is none. */
-static bool process_cpu_ns(pid_t pid, uint64_t *ns)
+bool bench_process_cpu_ns(pid_t pid, uint64_t *ns)
 {
     struct timespec used;
     clockid_t clock;
@@ -62,11 +61,11 @@ static void note_cpu(struct run *run, uint64_t *server_ns, uint64_t *own_ns)
 {
     uint64_t pid = run->plan->options->pid;
 
-    if (pid != 0 && !process_cpu_ns((pid_t)pid, server_ns)) {
+    if (pid != 0 && !bench_process_cpu_ns((pid_t)pid, server_ns)) {
         atomic_store(&run->stop, true);
         bench_bad("--pid %" PRIu64 ": %s", pid, strerror(errno));
     }
-    process_cpu_ns(0, own_ns);
+    bench_process_cpu_ns(0, own_ns);
 }
 
 static void *bench_run_take_part(void *context)

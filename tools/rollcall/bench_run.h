@@ -19,6 +19,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "tools/rollcall/bench_options.h"
 #include "tools/rollcall/histogram.h"
@@ -50,5 +51,8 @@ struct bench_result {
 bool bench_run(const struct bench_plan *plan, struct bench_result *result);
 
 void bench_result_fini(struct bench_result *result);
+
+/* The processor time of a process since it began; 0: this one. False with errno: there is none. */
+bool bench_process_cpu_ns(pid_t pid, uint64_t *ns);
 
 #endif

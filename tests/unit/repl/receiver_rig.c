@@ -97,6 +97,14 @@ bool data_can_rewind(struct data *data, uint64_t lsn)
     return fake.can_rewind;
 }
 
+bool data_has_room(struct data *data, bool starts, char error[DATA_ERROR_MAX])
+{
+    (void)data;
+    assert_true(starts);
+    snprintf(error, DATA_ERROR_MAX, "the disk is full");
+    return !atomic_load(&fake.full);
+}
+
 struct vfs *data_vfs(const struct data *data)
 {
     (void)data;

@@ -25,6 +25,7 @@ struct fake {
     char why[64];      /* the disk is full; "": it is the buffer */
     enum data_taken result;
     bool has_sum, can_rewind;
+    _Atomic bool full; /* no start has room */
     uint64_t sum;
     unsigned takes;
     _Atomic bool little_memory;

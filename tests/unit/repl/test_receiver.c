@@ -202,6 +202,27 @@ static void test_rewind(void **state)
     assert_int_equal(rig_figures().rewinds, 1);
 }
 
+/* It answers reads until there is room for the start that cuts its journal. */
+static void test_rewind_on_full_disk(void **state)
+{
+    (void)state;
+    fake.can_rewind = fake.full = true;
+    rig_go();
+    rig_pick_up();
+    rig_expect("follow 1 rollcall two " RIG_STREAM " 3 4096");
+    rig_say("REWIND 3 4000");
+    rig_expect_hung_up();
+    rig_await_trouble("it cannot begin anew yet: the disk is full");
+    assert_false(atomic_load(&fake.again));
+    assert_int_equal(rig_figures().rewinds, 0);
+    fake.full = false;
+    rig_pick_up();
+    rig_expect("follow 1 rollcall two " RIG_STREAM " 3 4096");
+    rig_say("REWIND 3 4000");
+    RIG_AWAIT(atomic_load(&fake.again));
+    assert_int_equal(rig_figures().lost_bytes, 96);
+}
+
 static void test_rewind_by_copy(void **state)
 {
     (void)state;
@@ -354,6 +375,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_sums, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_sum_unknown, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_rewind, rig_begin, rig_end),
+        cmocka_unit_test_setup_teardown(test_rewind_on_full_disk, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_rewind_by_copy, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_refusals, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_login, rig_begin, rig_end),

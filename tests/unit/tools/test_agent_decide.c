@@ -131,6 +131,31 @@ static void test_adopt(void **unused)
     assert_false(agent_may_adopt(&view));
 }
 
+/* A copied machine has the name and the address, too, but another daemon. */
+static void test_namesake(void **unused)
+{
+    (void)unused;
+    struct agent_node own = view.keys.nodes[1];
+
+    view.self.identity = "";
+    assert_false(agent_is_namesake(&own, &view.self));
+    view.self.identity = "0001";
+    assert_false(agent_is_namesake(&own, &view.self)); /* of an earlier version */
+    snprintf(own.address, sizeof(own.address), "x:1");
+    assert_true(agent_is_namesake(&own, &view.self));
+    view.self.address = NULL;
+    assert_false(agent_is_namesake(&own, &view.self));
+    snprintf(own.identity, sizeof(own.identity), "0001");
+    assert_false(agent_is_namesake(&own, &view.self));
+    view.self.address = "b:1";
+    assert_false(agent_is_namesake(&own, &view.self)); /* it has moved */
+    snprintf(own.identity, sizeof(own.identity), "0002");
+    assert_true(agent_is_namesake(&own, &view.self));
+    snprintf(own.address, sizeof(own.address), "b:1");
+    assert_true(agent_is_namesake(&own, &view.self));
+    assert_false(agent_is_namesake(&(struct agent_node){.address = ""}, &view.self)); /* no key */
+}
+
 /* A daemon started again leads on, but for a machine that was, or may have been. */
 static void test_boot(void **unused)
 {
@@ -402,11 +427,17 @@ static void test_text(void **unused)
     view.keys.nodes[1].epoch = 7;
     view.keys.nodes[1].written = 900;
     agent_node_print(&view.keys.nodes[1], text);
-    assert_string_equal(text, "b:1 epoch 7 written 900 in-sync may-lead");
+    assert_string_equal(text, "b:1 epoch 7 written 900 in-sync may-lead identity - agent 0");
+    assert_true(agent_node_parse(text, &node));
+    assert_memory_equal(&node, &view.keys.nodes[1], sizeof(node));
+    snprintf(view.keys.nodes[1].identity, sizeof(node.identity), "0123456789abcdef");
+    view.keys.nodes[1].pid = 77;
+    agent_node_print(&view.keys.nodes[1], text);
     assert_true(agent_node_parse(text, &node));
     assert_memory_equal(&node, &view.keys.nodes[1], sizeof(node));
     assert_true(agent_node_parse("b:1 epoch 7 written 900 behind follows-only", &node));
-    assert_false(node.in_sync || node.may_lead);
+    assert_false(node.in_sync || node.may_lead || node.identity[0] != '\0' || node.pid != 0);
+    assert_false(agent_node_parse("b:1 epoch 7 written 900 behind may-lead identity x", &node));
     assert_false(agent_node_parse("b:1 epoch 7", &node));
 }
 
@@ -415,6 +446,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_take, set_up),
         cmocka_unit_test_setup(test_adopt, set_up),
+        cmocka_unit_test_setup(test_namesake, set_up),
         cmocka_unit_test_setup(test_boot, set_up),
         cmocka_unit_test_setup(test_not_take, set_up),
         cmocka_unit_test_setup(test_leader_again, set_up),

@@ -1,0 +1,117 @@
+/* A disk that is full: what would need room to go on is refused while it can be, and tried again.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "data/follow.h"
+#include "data_run.h"
+
+#define BALLAST    DATA_RUN_DIRECTORY "/" JOURNAL_BALLAST_NAME
+#define CATCH_UP_S 20u
+
+static struct data_run run;
+
+static void moved(void *context)
+{
+    (void)context;
+}
+
+static uint64_t ballast(void)
+{
+    return journal_ballast_bytes(vfs_sim_vfs(run.sim), DATA_RUN_DIRECTORY);
+}
+
+/* What the sum of `memory` needs to know of a space, beside what toys are. */
+static void describe(struct space_settings *space)
+{
+    space->slot_count = 1;
+    space->slots[0].bits = 8;
+    space->false_positives = 0.01;
+    space->row.table_bytes = 64u << 10;
+    space->row.tables = 1;
+}
+
+/* A leader's directory goes on as a follower's, with a ballast. */
+static void follow(void)
+{
+    static char leader[] = "127.0.0.1:1";
+
+    data_run_start(&run);
+    data_run_fill(&run, 1, 1);
+    DATA_RUN_WAIT_FOR(ballast() > 0);
+    data_run_kill(&run);
+    run.settings.replication.follow = leader;
+    run.settings.memory_bytes = 1ull << 30;
+    for (size_t i = 0; i < DATA_RUN_SPACES; i++) {
+        describe(&run.settings.spaces[i]);
+    }
+    data_run_start(&run);
+    assert_true(data_follow(run.data, run.barrier, &run.spaces, moved, NULL));
+}
+
+static enum data_promoted promote(void)
+{
+    return data_promote(run.data, 0, false, clock_monotonic_us() + CATCH_UP_S * 1000000, run.error);
+}
+
+static void fill_disk(void)
+{
+    vfs_sim_set_capacity(run.sim, vfs_sim_used(run.sim));
+}
+
+static void test_promotion(void **state)
+{
+    (void)state;
+    follow();
+    fill_disk();
+    assert_int_equal(promote(), DATA_PROMOTE_REFUSED);
+    assert_non_null(strstr(run.error, "the disk is full"));
+    assert_true(data_follows(run.data));
+    data_run_check(&run); /* reads */
+    vfs_sim_set_capacity(run.sim, UINT64_MAX);
+    assert_int_equal(promote(), DATA_PROMOTED);
+    assert_true(data_run_set(&run, 0, 1, 99));
+    assert_true(data_run_end(&run));
+}
+
+/* The ballast is for starts, as long as it is there. */
+static void test_start(void **state)
+{
+    (void)state;
+    follow();
+    assert_true(data_has_room(run.data, false, run.error));
+    fill_disk();
+    assert_true(data_has_room(run.data, true, run.error));
+    assert_false(data_has_room(run.data, false, run.error));
+    data_run_kill(&run);
+    assert_true(data_run_begin(&run)); /* it took what it needed of it */
+    assert_true(ballast() > 0);
+    fill_disk();
+    assert_true(journal_ballast_give(vfs_sim_vfs(run.sim), DATA_RUN_DIRECTORY, UINT64_MAX));
+    fill_disk();
+    assert_false(data_has_room(run.data, true, run.error));
+    assert_non_null(strstr(run.error, "the disk is full"));
+    assert_int_equal(data_run_files(&run, MANIFEST_PROBE_NAME), 0);
+    vfs_sim_set_capacity(run.sim, UINT64_MAX);
+    assert_true(data_has_room(run.data, true, run.error));
+    data_run_check(&run);
+    data_run_kill(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        DATA_RUN_TEST(test_promotion, &run),
+        DATA_RUN_TEST(test_start, &run),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
