@@ -6,9 +6,9 @@
 
 #define SOME_MARK '+' /* between the names of a key that names several slots */
 
-/* Names with SOME_MARK between them, each of another slot. Apart: most keys never come here. */
-static __attribute__((noinline)) bool some_of(const struct counter *counter, const char *names,
-                                              const char *end, struct engine_op *op)
+/* Names with SOME_MARK between them, each of another slot. */
+static bool some_of(const struct counter *counter, const char *names, const char *end,
+                    struct engine_op *op)
 {
     op->slot = ENGINE_SLOT_SOME;
     op->some = 0;
@@ -27,6 +27,14 @@ static __attribute__((noinline)) bool some_of(const struct counter *counter, con
     return true;
 }
 
+/* A long name, or several. Apart: most keys never come here. */
+static __attribute__((noinline)) bool odd_slots_of(const struct counter *counter, const char *names,
+                                                   size_t length, struct engine_op *op)
+{
+    op->slot = counter_names_find(&counter->names, names, length);
+    return op->slot >= 0 || some_of(counter, names, names + length, op);
+}
+
 bool counter_slots_of(const struct engine *engine, const char *tail, size_t length,
                       struct engine_op *op)
 {
@@ -41,8 +49,10 @@ bool counter_slots_of(const struct engine *engine, const char *tail, size_t leng
     if (length == 1) {
         return true;
     }
-    op->slot = counter_names_find(&counter->names, tail + 1, length - 1);
-    return op->slot >= 0 || some_of(counter, tail + 1, tail + length, op);
+    op->slot = length - 1 <= TEXT_WORD_BYTES
+                   ? counter_names_find(&counter->names, tail + 1, length - 1)
+                   : -1;
+    return LIKELY(op->slot >= 0) || odd_slots_of(counter, tail + 1, length - 1, op);
 }
 
 void counter_op_scatter(const struct engine_op *op, const struct counter_values *ordered,
@@ -226,6 +236,25 @@ static bool read_printed(const struct counter *counter, struct engine_op *op,
     return true;
 }
 
+/* The same of one slot. Apart, so that pages keep their registers. */
+static __attribute__((noinline)) bool read_one_printed(const struct counter *counter,
+                                                       struct engine_op *op,
+                                                       const struct counter_table *table,
+                                                       const struct counter_locus *locus)
+{
+    size_t length = counter_table_print_one(table, locus, (unsigned)op->slot, op->value);
+    if (length == 0) {
+        return false;
+    }
+    op->status = ENGINE_DONE;
+    op->error = ENGINE_E_NONE;
+    op->value_length = (uint32_t)length;
+    if (op->want_cas) {
+        op->cas_now = values_token(counter, op, op->value, length);
+    }
+    return true;
+}
+
 /* Reads one op if its record lies at home; else puts it off. */
 static void read_at_home(const struct counter *counter, struct engine_op *op, struct put_off *off)
 {
@@ -238,7 +267,9 @@ static void read_at_home(const struct counter *counter, struct engine_op *op, st
     enum counter_look look = COUNTER_FURTHER;
     const struct counter_locus *locus = counter_op_locus(op);
     if (LIKELY(off->count == 0) || !is_put_off(off, op->id)) {
-        if (LIKELY(read_printed(counter, op, table, locus))) {
+        if (LIKELY(read_printed(counter, op, table, locus)) ||
+            (op->slot >= 0 && op->verb == ENGINE_READ &&
+             read_one_printed(counter, op, table, locus))) {
             return;
         }
         look = counter_table_look(table, locus, counter_op_slots(counter, op), &values);
