@@ -27,7 +27,8 @@ struct answer {
 };
 
 /* The bytes of none may be NULL. */
-static inline char *binary_compose_put(char *to, const char *bytes, size_t length)
+static inline __attribute__((always_inline)) char *binary_compose_put(char *to, const char *bytes,
+                                                                      size_t length)
 {
     return length > 0 ? text_put_short(to, bytes, length) : to;
 }

@@ -213,13 +213,10 @@ static bool is_of_page(const struct request *request, const struct hit *hit)
            (request->meta.letters & others) == 0 && !hit->sent && !hit->stale && !hit->won;
 }
 
-void meta_compose_value(struct buf *out, const struct request *request,
-                        const struct request_key *key, const struct hit *hit)
+/* Any other hit. */
+static __attribute__((noinline)) void compose_hit(struct buf *out, const struct request *request,
+                                                  const struct hit *hit)
 {
-    if (LIKELY(is_of_page(request, hit))) {
-        compose_page_hit(out, request, hit);
-        return;
-    }
     struct known known = {.letters = HIT_ANSWERS,
                           .size = hit->value_length,
                           .cas = hit->cas,
@@ -230,11 +227,21 @@ void meta_compose_value(struct buf *out, const struct request *request,
                           .made = hit->vivified,
                           .idle_s = hit->idle_s,
                           .fetched = hit->fetched};
-    (void)key; /* it goes back as it was sent */
     if (request->meta.info) {
         compose_info(out, request, hit);
     } else {
         compose_found(out, request, hit->value, hit->value_length, hit, &known);
+    }
+}
+
+void meta_compose_value(struct buf *out, const struct request *request,
+                        const struct request_key *key, const struct hit *hit)
+{
+    (void)key; /* it goes back as it was sent */
+    if (LIKELY(is_of_page(request, hit))) {
+        compose_page_hit(out, request, hit);
+    } else {
+        compose_hit(out, request, hit);
     }
 }
 
