@@ -393,16 +393,6 @@ static void counter_change_edit(struct counter *counter, struct engine_op *op,
     }
 }
 
-/* The token of one slot's number. Apart, so that changes without a token do without its frame. */
-static __attribute__((noinline)) uint64_t token_of_one(const struct counter *counter,
-                                                       const struct engine_op *op, uint64_t number)
-{
-    struct counter_values values;
-    values.set = 1u << op->slot;
-    values.value[op->slot] = number;
-    return counter_token_of(counter, op, &values);
-}
-
 /* What nearly every increment is. False: it is something else, and nothing was changed. */
 static bool change_simply(struct counter *counter, struct engine_op *op, struct change_sink *sink)
 {
@@ -425,7 +415,10 @@ static bool change_simply(struct counter *counter, struct engine_op *op, struct 
     op->error = ENGINE_E_NONE;
     op->value_length = (uint32_t)num_print(op->value, add.now);
     if (op->want_cas) {
-        op->cas_now = token_of_one(counter, op, add.now);
+        struct counter_values values;
+        values.set = 1u << add.slot;
+        values.value[add.slot] = add.now;
+        op->cas_now = counter_token_of(counter, op, &values);
     }
     return true;
 }

@@ -14,6 +14,8 @@
 #define PACKET_BYTES_MAX                                                                           \
     (BINARY_HEADER_BYTES + BINARY_FLAGS_BYTES + PROTOCOL_KEY_MAX + PROTOCOL_REPLY_VALUE_MAX)
 
+_Static_assert(PACKET_BYTES_MAX <= PROTOCOL_REPLY_BYTES_MAX, "of one key");
+
 /* A packet to be written. */
 struct answer {
     enum binary_status status;

@@ -12,6 +12,9 @@
 /* A reply without key, opaque and value, with the slack of its numbers. */
 #define WORDS_MAX 256
 
+_Static_assert(PROTOCOL_REPLY_VALUE_MAX + WORDS_MAX + PROTOCOL_LINE_MAX <= PROTOCOL_REPLY_BYTES_MAX,
+               "it holds the line's flags");
+
 #define ECHOES (META_LETTER('k') | META_LETTER('O')) /* of the request, whatever the answer */
 #define HIT_ANSWERS                                                                                \
     (ECHOES | META_LETTER('s') | META_LETTER('t') | META_LETTER('c') | META_LETTER('f') |          \
