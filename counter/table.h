@@ -225,6 +225,9 @@ enum counter_look counter_table_look(const struct counter_table *table,
  */
 size_t counter_table_print(const struct counter_table *table, const struct counter_locus *locus,
                            char *text, bool *whole);
+/* The same of one slot. */
+size_t counter_table_print_one(const struct counter_table *table, const struct counter_locus *locus,
+                               unsigned slot, char *text);
 
 /* The same wherever it lies: COUNTER_FOUND or COUNTER_ABSENT. */
 enum counter_look counter_table_read(const struct counter_table *table,

@@ -1,6 +1,6 @@
 /*
- * table_print.c: what a page asks of nearly every id: a whole record that lies at home, as text at
- * once, without its values in between. Whatever is otherwise is for counter_table_look().
+ * table_print.c: what nearly every read asks for: a record that lies at home, or one slot of it, as
+ * text at once, without its values in between. Whatever is otherwise is for counter_table_look().
  */
 #include "base/num.h"
 #include "counter/table_private.h"
@@ -58,4 +58,23 @@ size_t counter_table_print(const struct counter_table *t, const struct counter_l
     size_t at = (size_t)place * t->shape.payload_bytes;
     size_t length = print_packed(&t->view, words, at, text, whole);
     return LIKELY(verlock_unchanged(lock, word)) ? length : 0;
+}
+
+size_t counter_table_print_one(const struct counter_table *t, const struct counter_locus *locus,
+                               unsigned slot, char *text)
+{
+    if (UNLIKELY(locus->group == TABLE_OUTSIDE || !t->memory)) {
+        return 0;
+    }
+    const shared_word *words = group_words(t, locus->group);
+    const verlock *lock = group_lock(t, words);
+    uint32_t word = verlock_read(lock);
+    int place = table_match(t, words, word, locus->rem, false);
+    if (place < 0) {
+        return 0;
+    }
+    const struct words_near *near = &t->view.slots[slot].near;
+    uint64_t raw = near_load(words, (size_t)place * t->shape.payload_bytes, near);
+    bool printed = raw != 0 && raw != near->mask && verlock_unchanged(lock, word);
+    return LIKELY(printed) ? num_print(text, raw - 1) : 0;
 }

@@ -33,6 +33,24 @@ static bool is_in_reach(const struct counter_table *t, const struct counter_locu
     return LIKELY(t->memory && !table_is_whole(t) && locus->group != TABLE_OUTSIDE);
 }
 
+/* What a slot of the record at a byte holds. */
+static inline uint64_t slot_load(const shared_word *words, size_t at,
+                                 const struct counter_view_slot *slot)
+{
+    return LIKELY(slot->near.mask != 0) ? near_load(words, at, &slot->near)
+                                        : field_load(words, at * 8, &slot->field);
+}
+
+static inline void slot_store(shared_word *words, size_t at, const struct counter_view_slot *slot,
+                              uint64_t raw)
+{
+    if (LIKELY(slot->near.mask != 0)) {
+        near_store(words, at, &slot->near, raw);
+    } else {
+        field_store(words, at * 8, &slot->field, raw);
+    }
+}
+
 /* Under the home's lock. False: not so simple, nothing was changed. */
 static bool add_held(struct counter_table *t, const struct counter_locus *locus,
                      struct table_held *home, struct counter_add *add)
@@ -43,8 +61,8 @@ static bool add_held(struct counter_table *t, const struct counter_locus *locus,
         return false;
     }
     table_shadow_check(t, home->group, (uint32_t)place, locus->id);
-    size_t at = table_packed_at(t, home->words, (uint32_t)place).at;
-    uint64_t raw = field_load(home->words, at, &slot->field);
+    size_t at = (size_t)place * t->shape.payload_bytes;
+    uint64_t raw = slot_load(home->words, at, slot);
     if (raw == 0 || raw == slot->field.mask) {
         return false;
     }
@@ -53,7 +71,7 @@ static bool add_held(struct counter_table *t, const struct counter_locus *locus,
         return false;
     }
     row_changed(&t->row);
-    field_store(home->words, at, &slot->field, add->now + 1);
+    slot_store(home->words, at, slot, add->now + 1);
     home->changed = true;
     struct change change;
     change.values[add->slot] = add->now;
@@ -78,13 +96,13 @@ bool counter_table_add(struct counter_table *t, const struct counter_locus *locu
 }
 
 /* Returns whether the values fit their places, and what they replace lies in place too. */
-static bool put_fits(const struct counter_view *view, struct table_packed packed,
+static bool put_fits(const struct counter_view *view, const shared_word *words, size_t at,
                      const struct counter_put *put)
 {
     for (uint32_t named = put->named; named; named &= named - 1) {
         unsigned i = (unsigned)__builtin_ctz(named);
         const struct counter_view_slot *slot = &view->slots[i];
-        uint64_t raw = field_load(packed.words, packed.at, &slot->field);
+        uint64_t raw = slot_load(words, at, slot);
         if (raw == slot->field.mask || put->values[i] >= slot->aux_from) {
             return false;
         }
@@ -101,15 +119,15 @@ static bool put_held(struct counter_table *t, const struct counter_locus *locus,
         return false;
     }
     table_shadow_check(t, home->group, (uint32_t)place, locus->id);
-    struct table_packed packed = table_packed_at(t, home->words, (uint32_t)place);
-    if (!put_fits(&t->view, packed, put)) {
+    size_t at = (size_t)place * t->shape.payload_bytes;
+    if (!put_fits(&t->view, home->words, at, put)) {
         return false;
     }
     row_changed(&t->row);
     struct change change;
     for (uint32_t named = put->named; named; named &= named - 1) {
         unsigned i = (unsigned)__builtin_ctz(named);
-        field_store(home->words, packed.at, &t->view.slots[i].field, put->values[i] + 1);
+        slot_store(home->words, at, &t->view.slots[i], put->values[i] + 1);
         change.values[i] = put->values[i];
     }
     home->changed = true;

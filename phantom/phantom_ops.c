@@ -82,9 +82,13 @@ static void read_as(struct engine_op *op, bool there)
     }
 }
 
-/* Apart, so that reads of what is in memory pay nothing for it. */
-static __attribute__((noinline)) void read_away(struct engine_op *op)
+/* Apart, so that other reads pay nothing for it. */
+static __attribute__((noinline)) void read_odd(const struct phantom *phantom, struct engine_op *op)
 {
+    if (!phantom_ops_table(op) || out_of_range(phantom, op->id)) {
+        read_as(op, false);
+        return;
+    }
     enum phantom_answer answer = phantom_ops_ask(phantom_ops_table(op), op);
     if (answer == PHANTOM_YES || answer == PHANTOM_NO) {
         read_as(op, answer == PHANTOM_YES);
@@ -93,16 +97,14 @@ static __attribute__((noinline)) void read_away(struct engine_op *op)
     }
 }
 
-static void phantom_ops_read_one(const struct phantom *phantom, struct engine_op *op)
+static inline void phantom_ops_read_one(const struct phantom *phantom, struct engine_op *op)
 {
-    struct phantom_member member = member_of(op);
     const struct phantom_table *table = phantom_ops_table(op);
-    if (!table || out_of_range(phantom, op->id)) {
-        read_as(op, false);
-    } else if (UNLIKELY(table->away)) {
-        read_away(op);
+    if (LIKELY(table != NULL) && !out_of_range(phantom, op->id) &&
+        LIKELY(phantom_filter_decides(table, op->id))) {
+        read_as(op, phantom_filter_holds(&table->filter, op->scratch[0]));
     } else {
-        read_as(op, phantom_table_holds(table, &member));
+        read_odd(phantom, op);
     }
 }
 

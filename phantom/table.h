@@ -205,12 +205,13 @@ static inline bool phantom_table_filtered(const struct phantom_table *table, uin
     return holds;
 }
 
-/* Returns whether a filter's yes is to be believed at once: the id is reached, and there is no
- * exception. */
-static inline bool phantom_is_plain_yes(const struct phantom_table *table, uint64_t id)
+/* Returns whether what the table's filter says of a pair is the answer: nothing is away, in a
+ * layer, apart or an exception, and the id is reached. As nearly always. */
+static inline bool phantom_filter_decides(const struct phantom_table *table, uint64_t id)
 {
-    return LIKELY(table->exceptions == NULL &&
-                  id <= atomic_load_explicit(&table->row.frontier, memory_order_relaxed));
+    return !table->away && table->row.further == NULL && table->exceptions == NULL &&
+           !row_may_be_apart(&table->row, id) &&
+           id <= atomic_load_explicit(&table->row.frontier, memory_order_relaxed);
 }
 
 /* Returns whether the pair is there. Here and below `table` is never a layer. Nothing is away. */
@@ -220,8 +221,7 @@ static inline bool phantom_table_holds(const struct phantom_table *table,
     if (UNLIKELY(row_may_be_apart(&table->row, member->id)) && phantom_apart_holds(table, member)) {
         return true;
     }
-    return phantom_table_filtered(table, member->hash) &&
-           (phantom_is_plain_yes(table, member->id) || phantom_table_confirms(table, member));
+    return phantom_table_filtered(table, member->hash) && phantom_table_confirms(table, member);
 }
 
 /* ---- where something is away ---- */

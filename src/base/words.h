@@ -71,6 +71,26 @@ static inline uint64_t words_eight(const shared_word *words, size_t offset)
 #endif
 }
 
+/* Stores eight bytes at any byte offset, in one store where the machine has such. Under the lock of
+ * all of them. */
+static inline void words_eight_put(shared_word *words, size_t offset, uint64_t value)
+{
+#ifdef WORDS_ATOMIC_ONLY
+    unsigned shift = offset % 8 * 8;
+    shared_word *low = words + offset / 8;
+    shared_word *high = words + (offset + 7) / 8;
+    uint64_t rest = __atomic_load_n(low, __ATOMIC_RELAXED) & ~(UINT64_MAX << shift);
+    __atomic_store_n(low, rest | value << shift, __ATOMIC_RELAXED);
+    rest = __atomic_load_n(high, __ATOMIC_RELAXED) & ~(UINT64_MAX >> 1 >> (63 - shift));
+    __atomic_store_n(high, rest | value >> 1 >> (63 - shift), __ATOMIC_RELAXED);
+#else
+    typedef struct __attribute__((packed, may_alias)) {
+        uint64_t bytes;
+    } eight;
+    ((volatile eight *)((char *)words + offset))->bytes = value;
+#endif
+}
+
 /*
  * Loads `bytes` (1 to 8) bytes at a byte offset; touches only the words they lie in. It has no
  * branch: a single word is loaded twice, and what is too much is masked.
@@ -176,6 +196,14 @@ static inline struct words_near near_of(const struct words_field *field, unsigne
 static inline uint64_t near_load(const shared_word *words, size_t at, const struct words_near *near)
 {
     return words_eight(words, at + near->byte) >> near->shift & near->mask;
+}
+
+/* Stores the low bits of value there. Under the lock of those eight bytes. */
+static inline void near_store(shared_word *words, size_t at, const struct words_near *near,
+                              uint64_t value)
+{
+    uint64_t rest = words_eight(words, at + near->byte) & ~(near->mask << near->shift);
+    words_eight_put(words, at + near->byte, rest | (value & near->mask) << near->shift);
 }
 
 /* Stores the low bits of value there; a single word is stored twice. Under the lock of those words.

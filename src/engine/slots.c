@@ -29,10 +29,9 @@ int engine_slots_find_long(const struct engine_slots *slots, const char *name, s
     return -1;
 }
 
-/* Names with SOME_MARK between them, each of another slot. Apart: most keys never come here. */
-static __attribute__((noinline)) bool slots_some(const struct engine_slots *slots,
-                                                 const char *names, const char *end,
-                                                 struct engine_op *op)
+/* Names with SOME_MARK between them, each of another slot. */
+static bool slots_some(const struct engine_slots *slots, const char *names, const char *end,
+                       struct engine_op *op)
 {
     op->slot = ENGINE_SLOT_SOME;
     op->some = 0;
@@ -51,6 +50,14 @@ static __attribute__((noinline)) bool slots_some(const struct engine_slots *slot
     return true;
 }
 
+/* A long name, or several. Apart: most keys never come here. */
+static __attribute__((noinline)) bool slots_odd(const struct engine_slots *slots, const char *names,
+                                                size_t length, struct engine_op *op)
+{
+    op->slot = engine_slots_find(slots, names, length);
+    return op->slot >= 0 || slots_some(slots, names, names + length, op);
+}
+
 bool engine_slots_parse(const struct engine_slots *slots, const char *tail, size_t length,
                         struct engine_op *op)
 {
@@ -64,6 +71,6 @@ bool engine_slots_parse(const struct engine_slots *slots, const char *tail, size
     if (length == 1) {
         return true;
     }
-    op->slot = engine_slots_find(slots, tail + 1, length - 1);
-    return op->slot >= 0 || slots_some(slots, tail + 1, tail + length, op);
+    op->slot = length - 1 <= TEXT_WORD_BYTES ? engine_slots_find(slots, tail + 1, length - 1) : -1;
+    return LIKELY(op->slot >= 0) || slots_odd(slots, tail + 1, length - 1, op);
 }

@@ -232,8 +232,9 @@ static bool shape_fits(const struct shape *shape, const struct packet *packet)
 }
 
 /* Adds a request for the packet's header and the `body_length` bytes after it. */
-static struct request *binary_push(struct parser *parser, const struct packet *packet,
-                                   enum verb verb, uint32_t body_length)
+static inline __attribute__((always_inline)) struct request *
+binary_push(struct parser *parser, const struct packet *packet, enum verb verb,
+            uint32_t body_length)
 {
     size_t end = parser->at + BINARY_HEADER_BYTES + body_length;
     struct request *request = protocol_push(parser->batch, verb, parser->at, end, &parser->state);
@@ -252,9 +253,9 @@ static void push_key(struct parser *parser, struct request *request, const struc
 }
 
 /* Adds a refusal; the packet's body, but for `taken` bytes of it, is dropped as it comes. */
-static struct request *refuse_behind(struct parser *parser, const struct packet *packet,
-                                     uint32_t taken, enum reply_status status,
-                                     enum reply_detail detail, const char *text)
+static __attribute__((noinline)) struct request *
+refuse_behind(struct parser *parser, const struct packet *packet, uint32_t taken,
+              enum reply_status status, enum reply_detail detail, const char *text)
 {
     struct request *request = binary_push(parser, packet, VERB_ERROR, taken);
     request->refusal = status;

@@ -14,6 +14,8 @@
 #define PACKET_BYTES_MAX                                                                           \
     (BINARY_HEADER_BYTES + BINARY_FLAGS_BYTES + PROTOCOL_KEY_MAX + PROTOCOL_REPLY_VALUE_MAX)
 
+_Static_assert(PACKET_BYTES_MAX <= PROTOCOL_REPLY_BYTES_MAX, "of one key");
+
 /* A packet to be written. */
 struct answer {
     enum binary_status status;
@@ -27,7 +29,8 @@ struct answer {
 };
 
 /* The bytes of none may be NULL. */
-static inline char *binary_compose_put(char *to, const char *bytes, size_t length)
+static inline __attribute__((always_inline)) char *binary_compose_put(char *to, const char *bytes,
+                                                                      size_t length)
 {
     return length > 0 ? text_put_short(to, bytes, length) : to;
 }

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/text_word.h"
 #include "protocol/meta_private.h"
 
 #define HINTS (META_LETTER('P') | META_LETTER('L'))
@@ -344,6 +345,37 @@ static inline const char *read_letters(const char *at, const char *end, uint64_t
     return at;
 }
 
+/* Reads what stands after a key, from the space at `at` on. False: it is not such letters alone. */
+static bool read_ending(const char *at, const char *end, bool is_get, struct text_letters *read)
+{
+    uint64_t letters;
+    const char *text_end = read_letters(at, end, is_get ? GET_LETTERS : LETTERS, &letters);
+    if (text_end == NULL) {
+        return false;
+    }
+    const char *newline = text_end + (*text_end == '\r');
+    if (newline == end || *newline != '\n') {
+        return false;
+    }
+    size_t line = (size_t)(newline + 1 - at);
+    read->text = text_word(at, line);
+    read->mask = line <= TEXT_WORD_BYTES ? text_word_mask(line) : 0;
+    read->letters = letters;
+    read->length = (uint8_t)(text_end - at); /* two bytes a letter, each once */
+    read->line = (uint8_t)line;
+    read->is_get = is_get;
+    return true;
+}
+
+/* Returns whether that is what the line before had. */
+static inline bool ends_alike(const char *at, const char *end, bool is_get,
+                              const struct text_letters *before)
+{
+    return LIKELY(end - at >= (ptrdiff_t)TEXT_WORD_BYTES) && before->mask != 0 &&
+           before->is_get == is_get &&
+           ((text_word(at, TEXT_WORD_BYTES) ^ before->text) & before->mask) == 0;
+}
+
 bool meta_parse_letters(struct text_parser *parser)
 {
     static const char get[] = "mg ";
@@ -360,21 +392,17 @@ bool meta_parse_letters(struct text_parser *parser)
     const char *end = start + (left < PROTOCOL_LINE_MAX ? left : PROTOCOL_LINE_MAX);
     struct text_token key = {.bytes = start + sizeof(get) - 1};
     const char *space = text_tokens_end(key.bytes, end);
-    uint64_t letters;
+    struct text_letters *ending = &parser->letters;
     key.length = (size_t)(space - key.bytes);
     if (space == end || *space != ' ' || key.length - 1 >= PROTOCOL_KEY_MAX) {
         return false;
     }
-    const char *text_end = read_letters(space, end, is_get ? GET_LETTERS : LETTERS, &letters);
-    if (text_end == NULL) {
+    if (!ends_alike(space, end, is_get, ending) && !read_ending(space, end, is_get, ending)) {
         return false;
     }
-    const char *newline = text_end + (*text_end == '\r');
-    if (newline == end || *newline != '\n') {
-        return false;
-    }
+    uint64_t letters = ending->letters;
     struct request *request = text_push(parser, is_get ? VERB_GET : VERB_INCR, parser->at,
-                                        (size_t)(newline + 1 - parser->bytes));
+                                        (size_t)(space + ending->line - parser->bytes));
     text_push_key(parser, request, &key);
     request->quiet = (letters & META_LETTER('q')) != 0 ? QUIET_USUAL : QUIET_NO;
     request->want_cas = (letters & META_LETTER('c')) != 0;
@@ -383,7 +411,7 @@ bool meta_parse_letters(struct text_parser *parser)
         request->value_length = sizeof(one) - 1;
     }
     request->meta.line = key.bytes;
-    request->meta.length = (uint32_t)(text_end - key.bytes);
+    request->meta.length = (uint32_t)key.length + ending->length;
     request->meta.key_length = (uint16_t)key.length;
     request->meta.letters_alone = true;
     request->meta.letters = letters;

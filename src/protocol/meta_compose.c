@@ -12,6 +12,9 @@
 /* A reply without key, opaque and value, with the slack of its numbers. */
 #define WORDS_MAX 256
 
+_Static_assert(PROTOCOL_REPLY_VALUE_MAX + WORDS_MAX + PROTOCOL_LINE_MAX <= PROTOCOL_REPLY_BYTES_MAX,
+               "it holds the line's flags");
+
 #define ECHOES (META_LETTER('k') | META_LETTER('O')) /* of the request, whatever the answer */
 #define HIT_ANSWERS                                                                                \
     (ECHOES | META_LETTER('s') | META_LETTER('t') | META_LETTER('c') | META_LETTER('f') |          \
@@ -213,13 +216,10 @@ static bool is_of_page(const struct request *request, const struct hit *hit)
            (request->meta.letters & others) == 0 && !hit->sent && !hit->stale && !hit->won;
 }
 
-void meta_compose_value(struct buf *out, const struct request *request,
-                        const struct request_key *key, const struct hit *hit)
+/* Any other hit. */
+static __attribute__((noinline)) void compose_hit(struct buf *out, const struct request *request,
+                                                  const struct hit *hit)
 {
-    if (LIKELY(is_of_page(request, hit))) {
-        compose_page_hit(out, request, hit);
-        return;
-    }
     struct known known = {.letters = HIT_ANSWERS,
                           .size = hit->value_length,
                           .cas = hit->cas,
@@ -230,11 +230,21 @@ void meta_compose_value(struct buf *out, const struct request *request,
                           .made = hit->vivified,
                           .idle_s = hit->idle_s,
                           .fetched = hit->fetched};
-    (void)key; /* it goes back as it was sent */
     if (request->meta.info) {
         compose_info(out, request, hit);
     } else {
         compose_found(out, request, hit->value, hit->value_length, hit, &known);
+    }
+}
+
+void meta_compose_value(struct buf *out, const struct request *request,
+                        const struct request_key *key, const struct hit *hit)
+{
+    (void)key; /* it goes back as it was sent */
+    if (LIKELY(is_of_page(request, hit))) {
+        compose_page_hit(out, request, hit);
+    } else {
+        compose_hit(out, request, hit);
     }
 }
 

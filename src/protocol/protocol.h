@@ -28,6 +28,7 @@
 #define PROTOCOL_BATCH_KEYS      4096
 #define PROTOCOL_ERROR_MAX       78    /* bytes of an error line, its end included */
 #define PROTOCOL_REPLY_VALUE_MAX 512   /* bytes of a value as engines of ids hold it */
+#define PROTOCOL_REPLY_BYTES_MAX 4096  /* of the reply to one key, with a value as above */
 #define PROTOCOL_SCRATCH_BYTES   16384 /* of a batch, for what requests do not hold as such */
 
 /* Which answers a request wants to be spared. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/num.h"
 #include "protocol/meta.h"
 #include "protocol/text_marks.h"
 #include "protocol/text_private.h"
@@ -136,6 +137,79 @@ static bool parse_increment(struct text_parser *parser, enum verb verb)
     return true;
 }
 
+/* The same of a get of one key, "get KEY", behind which nothing has come. */
+static bool parse_lone_get(struct text_parser *parser)
+{
+    static const char get[] = "get ";
+    const char *start = parser->bytes + parser->at;
+    size_t left = parser->length - parser->at;
+    const char *newline = start + left - 1;
+    if (left > TEXT_MARKS_BLOCK || left < sizeof(get) || *newline != '\n' ||
+        memcmp(start, get, sizeof(get) - 1) != 0) {
+        return false;
+    }
+    const char *key = start + sizeof(get) - 1;
+    const char *key_end = text_tokens_line_end(key, newline);
+    struct text_token token = {.bytes = key, .length = (size_t)(key_end - key)};
+    if (token.length == 0 || text_marks_block(key, (size_t)(newline - key)) != 0) {
+        return false;
+    }
+    parser->state.line_seen = 0;
+    struct request *request = text_push(parser, VERB_GET, parser->at, parser->length);
+    text_push_key(parser, request, &token);
+    return true;
+}
+
+/* The number between two marks. False: there is none, or it is larger. */
+static inline bool read_between(const char *mark, const char *end, uint64_t max, uint64_t *number)
+{
+    return num_parse(mark + 1, (size_t)(end - mark - 1), number) && *number <= max;
+}
+
+/* The same of a set, "set KEY FLAGS EXPTIME BYTES", whose block is there. */
+static bool parse_set(struct text_parser *parser)
+{
+    const char *start = parser->bytes + parser->at;
+    size_t left = parser->length - parser->at;
+    const char *end = start + (left < PROTOCOL_LINE_MAX ? left : PROTOCOL_LINE_MAX);
+    const char *key = start + sizeof("set ") - 1;
+    struct text_marks marks = text_marks_begin(key, end);
+    const char *key_end = text_marks_next(&marks);
+    const char *flags_end = text_marks_next(&marks);
+    const char *exptime_end = text_marks_next(&marks);
+    const char *newline = text_marks_next(&marks);
+    struct text_token token = {.bytes = key, .length = (size_t)(key_end - key)};
+    uint64_t flags, exptime, bytes;
+    if (newline == end || *newline != '\n' || *key_end != ' ' || *flags_end != ' ' ||
+        *exptime_end != ' ' || token.length - 1 >= PROTOCOL_KEY_MAX ||
+        !read_between(key_end, flags_end, UINT32_MAX, &flags) ||
+        !read_between(flags_end, exptime_end, INT32_MAX, &exptime) ||
+        !read_between(exptime_end, text_tokens_line_end(exptime_end + 1, newline),
+                      parser->batch->value_max, &bytes)) {
+        return false;
+    }
+    const char *data = newline + 1;
+    size_t rest = left - (size_t)(data - start);
+    if (rest < 2 || bytes > rest - 2 || data[bytes] != '\r' || data[bytes + 1] != '\n') {
+        return false;
+    }
+    struct request *request =
+        text_push(parser, VERB_SET, parser->at, (size_t)(data + bytes + 2 - parser->bytes));
+    text_push_key(parser, request, &token);
+    request->value = data;
+    request->value_length = (uint32_t)bytes;
+    request->flags = (uint32_t)flags;
+    request->exptime = (int64_t)exptime;
+    return true;
+}
+
+static bool begins_set(const struct text_parser *parser)
+{
+    static const char set[] = "set ";
+    return parser->length - parser->at >= sizeof(set) - 1 &&
+           memcmp(parser->bytes + parser->at, set, sizeof(set) - 1) == 0;
+}
+
 static bool begins_increment(const struct text_parser *parser, enum verb *verb)
 {
     static const char incr[] = "incr ";
@@ -184,6 +258,12 @@ static bool begins_get(const struct text_parser *parser, struct text_get *get)
     return false;
 }
 
+/* Apart, so that gets and increments keep their registers. */
+static __attribute__((noinline)) enum text_step parse_other(struct text_parser *parser)
+{
+    return begins_set(parser) && parse_set(parser) ? TEXT_NEXT : parse_line(parser);
+}
+
 static enum text_step step(struct text_parser *parser)
 {
     struct text_get get;
@@ -203,6 +283,9 @@ static enum text_step step(struct text_parser *parser)
     }
     switch (parser->bytes[parser->at]) {
     case 'g':
+        if (parse_lone_get(parser)) {
+            return TEXT_NEXT;
+        }
         return begins_get(parser, &get) ? text_get_begin(parser, &get) : parse_line(parser);
     case 'i':
     case 'd':
@@ -212,7 +295,7 @@ static enum text_step step(struct text_parser *parser)
     case 'm':
         return meta_parse_letters(parser) ? TEXT_NEXT : parse_line(parser);
     default:
-        return parse_line(parser);
+        return parse_other(parser);
     }
 }
 

@@ -18,6 +18,10 @@
  */
 #define HIT_BYTES_MAX (VALUE_WORDS + FLAGS_BYTES + 2 * NUM_DIGITS_MAX)
 
+_Static_assert(HIT_BYTES_MAX + PROTOCOL_KEY_MAX + PROTOCOL_REPLY_VALUE_MAX + PROTOCOL_ERROR_MAX <=
+                   PROTOCOL_REPLY_BYTES_MAX,
+               "of one key");
+
 size_t text_compose_bytes_max(const struct request *request)
 {
     switch (request->verb) {
@@ -38,13 +42,11 @@ size_t text_compose_bytes_max(const struct request *request)
     }
 }
 
-/* Where the line of a key and its value ends, which begins at `to`. `flags` has FLAGS_BYTES. */
-static inline __attribute__((always_inline)) char *
-put_value(char *to, const struct request *request, const struct request_key *key, const char *flags,
-          size_t flags_length, const struct found *found)
+/* What stands after a key, its value included, from `to` on. `flags` has FLAGS_BYTES. */
+static inline __attribute__((always_inline)) char *put_rest(char *to, const struct request *request,
+                                                            const char *flags, size_t flags_length,
+                                                            const struct found *found)
 {
-    to = TEXT_PUT(to, "VALUE ");
-    to = text_put_short(to, key->bytes, key->length);
     memcpy(to, flags, FLAGS_BYTES);
     to = text_put_number(to + flags_length, found->value_length);
     if (request->want_cas) {
@@ -54,6 +56,39 @@ put_value(char *to, const struct request *request, const struct request_key *key
     to = TEXT_PUT(to, "\r\n");
     to = text_put_short(to, found->value, found->value_length);
     return TEXT_PUT(to, "\r\n");
+}
+
+/* Where the line of a key and its value ends, which begins at `to`. `flags` has FLAGS_BYTES. */
+static inline __attribute__((always_inline)) char *
+put_value(char *to, const struct request *request, const struct request_key *key, const char *flags,
+          size_t flags_length, const struct found *found)
+{
+    to = text_put_short(TEXT_PUT(to, "VALUE "), key->bytes, key->length);
+    return put_rest(to, request, flags, flags_length, found);
+}
+
+/*
+ * The first of these whose values are of one byte, as long as it is the same one: existence keys
+ * that are there. What stands after the first key is copied whole after the others. Returns how
+ * many; *to becomes where they end.
+ */
+static __attribute__((noinline)) size_t put_alike(char **to, const struct request *request,
+                                                  const struct request_key *keys, const char *flags,
+                                                  size_t flags_length, const struct found *found,
+                                                  size_t count)
+{
+    char *at = *to;
+    char rest[HIT_BYTES_MAX];
+    size_t length = (size_t)(put_rest(rest, request, flags, flags_length, found) - rest);
+    size_t i = 0;
+    CHECK(length <= FLAGS_BYTES);
+    for (; i < count && found[i].value_length == 1 && found[i].value[0] == found->value[0]; i++) {
+        at = text_put_short(TEXT_PUT(at, "VALUE "), keys[i].bytes, keys[i].length);
+        memcpy(at, rest, FLAGS_BYTES);
+        at += length;
+    }
+    *to = at;
+    return i;
 }
 
 /* The flags with a space on either side. Returns their bytes. */
@@ -103,7 +138,9 @@ void text_compose_values(struct buf *out, const struct request *request,
         return;
     }
     char *to = start;
-    for (size_t i = 0; i < count; i++) {
+    bool alike = found[0].value_length == 1 && !request->want_cas;
+    size_t i = alike ? put_alike(&to, request, keys, words, words_length, found, count) : 0;
+    for (; i < count; i++) {
         to = put_value(to, request, &keys[i], words, words_length, &found[i]);
     }
     buf_commit(out, (size_t)(to - start));

@@ -25,12 +25,23 @@ enum text_step {
     TEXT_CLOSE,
 };
 
+/* What stands after the key of a meta line whose flags are letters alone, to the newline, if that
+ * takes at most a word: lines of a page are alike there. */
+struct text_letters {
+    uint64_t text, mask; /* mask 0: none was read yet */
+    uint64_t letters;
+    uint8_t length; /* of the flags … */
+    uint8_t line;   /* … and with the newline */
+    bool is_get;
+};
+
 struct text_parser {
     const char *bytes; /* as given to parse … */
     size_t length;
     size_t at;                   /* … and how far they are done with */
     struct protocol_state state; /* at `at` */
     struct request_batch *batch;
+    struct text_letters letters; /* of a line before */
 };
 
 struct text_token {

@@ -130,6 +130,9 @@ void dispatch_closed(void *worker_state, struct net_conn *conn)
 static bool dispatch_has_room(struct dispatch_worker *worker, const struct request *request)
 {
     struct buf *out = worker->out;
+    if (LIKELY(request->keys == 1 && out->capacity - out->length >= PROTOCOL_REPLY_BYTES_MAX)) {
+        return true;
+    }
     size_t most = worker->codec->reply_bytes_max(request);
 
     return out->capacity - out->length >= most || buf_room(out, most) != NULL;

@@ -2,6 +2,13 @@
 #include "base/check.h"
 #include "request/dispatch_private.h"
 
+/* Apart, as is whatever needs the address of a variable: so others need no guard of the stack. */
+static __attribute__((noinline)) void look_cold(struct dispatch_worker *worker,
+                                                struct engine_op *op)
+{
+    dispatch_cold_look(worker, &op, 1);
+}
+
 static inline void change_key(struct dispatch_worker *worker, struct dispatch_key *key)
 {
     struct engine *engine = key->space->engine;
@@ -9,7 +16,7 @@ static inline void change_key(struct dispatch_worker *worker, struct dispatch_ke
 
     engine->functions->change(engine, op, worker->sink);
     if (UNLIKELY(worker->has_cold)) {
-        dispatch_cold_look(worker, &op, 1);
+        look_cold(worker, op);
     }
     if (UNLIKELY(op->status == ENGINE_ERROR)) {
         if (op->error == ENGINE_E_JOURNAL_BUSY) {

@@ -212,7 +212,9 @@ static inline struct dispatch_chunk *dispatch_chunk_now(struct dispatch_worker *
 static inline struct dispatch_key *dispatch_key_next(struct dispatch_worker *worker)
 {
     struct dispatch_chunk *chunk = dispatch_chunk_now(worker);
-    return &chunk->keys[chunk->cursor++];
+    struct dispatch_key *key = &chunk->keys[chunk->cursor++];
+    __asm__("" : "+r"(key)); /* else GCC adds its parts up again for each field */
+    return key;
 }
 
 /* Reads the key just taken, and its neighbours, unless that was done. */

@@ -30,6 +30,7 @@ void dispatch_alone_init(struct dispatch_worker *worker)
 struct route {
     const struct request *request;
     const struct command *const *row; /* its verb's, by kind of key */
+    uint32_t least;                   /* bytes of value it has, or is not usual */
     bool past;                        /* its exptime is */
     bool usual;                       /* the row is all there is to ask */
     bool gets;                        /* usual, and a get: it changes nothing and brings nothing */
@@ -194,20 +195,21 @@ static inline void fill_rest(const struct dispatch_worker *worker, const struct 
 }
 
 /* Returns whether a request whose exptime is not past asks for no more than its verb's row says. */
-static inline bool is_usual(const struct request *request)
+static inline bool is_usual(const struct request *request, uint32_t least)
 {
     bool asks = request->plain_only | (request->extended != NULL);
-    uint32_t least = request->verb == VERB_ADD; /* one of nothing only looks */
     return !asks & (request->value_length - least <= PROTOCOL_VALUE_MAX - least);
 }
 
 static inline struct route request_route_of(const struct request *request)
 {
+    uint32_t least = request->verb == VERB_ADD; /* one of nothing only looks */
     bool past = request->exptime != 0 && command_exptime_past(request->exptime);
-    bool usual = !past && is_usual(request);
+    bool usual = !past && is_usual(request, least);
 
     return (struct route){.request = request,
                           .row = command_rows[request->verb],
+                          .least = least,
                           .past = past,
                           .usual = usual,
                           .gets = usual && request->verb == VERB_GET};
@@ -319,20 +321,22 @@ static uint32_t load_ones(struct dispatch_worker *worker, const struct request *
     struct route route = request_route_of(request);
     enum verb verb = request->verb;
     bool uniform = chunk->uniform;
+    struct dispatch_key *key = &chunk->keys[count];
+    const struct dispatch_key *keys_end = &chunk->keys[DISPATCH_CHUNK_KEYS];
 
+    if ((size_t)(keys_end - key) < (size_t)(end - request)) {
+        end = request + (keys_end - key);
+    }
     chunk->gets &= route.gets;
     do {
-        struct dispatch_key *key = &chunk->keys[count++];
-
         route.request = request;
         route_key(worker, &route, &batch->keys[request->first_key], key);
-        uniform &= is_uniform(chunk, key);
-        request++;
-    } while (count < DISPATCH_CHUNK_KEYS && request < end && request->verb == verb &&
-             request->keys == 1 && route.usual && request->exptime == 0 && is_usual(request));
+        uniform &= is_uniform(chunk, key++);
+    } while (++request < end && request->verb == verb && request->keys == 1 && route.usual &&
+             request->exptime == 0 && is_usual(request, route.least));
     chunk->uniform = uniform;
     worker->route_request = (uint32_t)(request - batch->requests);
-    return count;
+    return (uint32_t)(key - chunk->keys);
 }
 
 /* Routes the next keys of one request, up to a full chunk. */
@@ -343,25 +347,24 @@ static uint32_t load_request(struct dispatch_worker *worker, const struct reques
     const struct request_key *bytes = &worker->batch.keys[request->first_key];
     uint32_t left = request->keys - worker->route_key;
     uint32_t room = DISPATCH_CHUNK_KEYS - count;
-    uint32_t end = count + (left < room ? left : room);
-
+    uint32_t most = left < room ? left : room;
+    struct dispatch_key *key = &chunk->keys[count];
+    const struct dispatch_key *end = key + most;
     bool uniform = chunk->uniform;
 
     bytes += worker->route_key;
-    worker->route_key += end - count;
+    worker->route_key += most;
     chunk->gets &= route.gets;
-    for (; count < end; count++) {
-        struct dispatch_key *key = &chunk->keys[count];
-
+    while (key < end) {
         route_key(worker, &route, bytes++, key);
-        uniform &= is_uniform(chunk, key);
+        uniform &= is_uniform(chunk, key++);
     }
     chunk->uniform = uniform;
     if (worker->route_key == request->keys) {
         worker->route_request++;
         worker->route_key = 0;
     }
-    return count;
+    return count + most;
 }
 
 /* Routes and prepares the next keys of the batch into a chunk that was run. */

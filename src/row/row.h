@@ -385,6 +385,9 @@ static inline size_t row_rank(const struct row *row, uint64_t id, size_t n)
 static inline struct row_table *row_find(const struct row *row, uint64_t id)
 {
     size_t i = row->count;
+    if (LIKELY(i > 0) && LIKELY(id >= row->bases[i - 1])) {
+        return row->tables[i - 1];
+    }
     size_t looked = i > ROW_LOOKED_AT ? i - ROW_LOOKED_AT : 0;
     while (i > looked && id < row->bases[i - 1]) {
         i--;

@@ -141,28 +141,34 @@ static uint64_t word_index(const struct journal_ring *ring, uint64_t lsn)
     return (lsn & (ring->bytes - 1)) / WORD_BYTES;
 }
 
+static __attribute__((noinline)) void copy_many(struct journal_ring *ring, uint64_t index,
+                                                const uint64_t *from, uint64_t count)
+{
+    uint64_t straight = ring->bytes / WORD_BYTES - index;
+    if (count <= straight) {
+        memcpy(ring->words + index, from, count * WORD_BYTES);
+        return;
+    }
+    memcpy(ring->words + index, from, straight * WORD_BYTES);
+    memcpy(ring->words, from + straight, (count - straight) * WORD_BYTES);
+}
+
 static inline void copy_words(struct journal_ring *ring, uint64_t lsn, const uint64_t *from,
                               uint64_t count)
 {
     uint64_t index = word_index(ring, lsn);
-    uint64_t straight = ring->bytes / WORD_BYTES - index;
-    shared_word *to = ring->words + index;
-    if (LIKELY(count <= straight)) {
-        if (LIKELY(count == 2)) { /* one slot of an id: cheaper than a call */
-            to[0] = from[0];
-            to[1] = from[1];
-            return;
-        }
-        memcpy(to, from, count * WORD_BYTES);
-        return;
+    if (LIKELY(count == 2) && LIKELY(index + 2 <= ring->bytes / WORD_BYTES)) {
+        ring->words[index] = from[0]; /* one slot of an id: cheaper than a call */
+        ring->words[index + 1] = from[1];
+    } else {
+        copy_many(ring, index, from, count);
     }
-    memcpy(to, from, straight * WORD_BYTES);
-    memcpy(ring->words, from + straight, (count - straight) * WORD_BYTES);
 }
 
 /* word: the first, with its checksum. */
-static inline void fill(struct journal_ring *ring, uint64_t lsn, uint64_t word,
-                        const uint64_t *payload, uint64_t count)
+static inline __attribute__((always_inline)) void fill(struct journal_ring *ring, uint64_t lsn,
+                                                       uint64_t word, const uint64_t *payload,
+                                                       uint64_t count)
 {
     POINT("record unfilled");
     copy_words(ring, lsn + WORD_BYTES, payload, count);

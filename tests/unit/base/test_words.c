@@ -181,6 +181,12 @@ static void near_fields(const uint64_t *words, unsigned record_bytes)
             assert_true(near.mask == field.mask);
             assert_true(near_load(words, at, &near) ==
                         plain_bits(words, (unsigned)at * 8 + offset, bits));
+            uint64_t stored[WORDS], expected[WORDS]; /* as field_store() does */
+            memcpy(stored, words, BYTES);
+            memcpy(expected, words, BYTES);
+            near_store(stored, at, &near, ~words[0]);
+            field_store(expected, at * 8, &field, ~words[0]);
+            assert_memory_equal(stored, expected, BYTES);
         }
     }
 }

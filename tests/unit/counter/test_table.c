@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "counter/record.h"
 #include "tests/support/counters.h"
 #include "tests/support/random.h"
@@ -108,6 +109,14 @@ static void expect_printed(struct fixture *f, const struct counter_locus *locus,
         assert_int_equal(length, counter_record_print(text, values, count));
         assert_memory_equal(text, printed, length);
         assert_int_equal(whole, values->set == (1u << count) - 1);
+    }
+    for (unsigned slot = 0; slot < count; slot++) {
+        size_t digits = counter_table_print_one(f->table, locus, slot, printed);
+        if (digits > 0) {
+            assert_true((values->set >> slot & 1) != 0);
+            assert_int_equal(digits, num_print(text, values->value[slot]));
+            assert_memory_equal(text, printed, digits);
+        }
     }
 }
 

@@ -85,6 +85,13 @@ static void test_get(void **unused)
         {"mg noreply\r\n", "get noreply <noreply>\n"},
         {"mg " KEY_250 "\r\n", "get " KEY_250 " <" KEY_250 ">\n"},
         {"mg a v\r\nmg b v\r\n", "get a <a v>\nget b <b v>\n"},
+        {"mg a v k q\r\nmg bc v k q\r\nmg d v k q\n", /* lines end alike, or nearly so */
+         "get a usual <a v k q>\nget bc usual <bc v k q>\nget d usual <d v k q>\n"},
+        {"mg a v\r\nmg b v k\r\nma c v\r\nmg d v\n\nmg e v\r\n",
+         "get a <a v>\nget b <b v k>\nincr c (1) <c v>\nget d <d v>\nrefuse error\n"
+         "get e <e v>\n"},
+        {"mg a v\r\nmg b q\rx\r\nmg c v\r\nmn\r\n",
+         "get a <a v>\nget b usual <b q\rx>\nget c <c v>\nnoop\n"},
     };
     EXPECT_ROWS(rows);
 }

@@ -140,8 +140,9 @@ static void test_values_together(void **unused)
             memcpy(at, bytes, length);
             keys[i] = (struct request_key){at, length};
             at += length + 1;
-            found[i].value = bytes;
-            found[i].value_length = test_random_below(&random, sizeof(bytes));
+            found[i].value = bytes + test_random_below(&random, 3);
+            found[i].value_length = /* those of one byte are composed apart */
+                test_random_below(&random, 2) == 0 ? 1 : test_random_below(&random, 50);
             found[i].cas = UINT64_MAX >> test_random_below(&random, 64);
             value_bytes += found[i].value_length;
             const struct hit hit = {.value = found[i].value,
