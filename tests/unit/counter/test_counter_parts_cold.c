@@ -511,6 +511,7 @@ static void test_a_part_that_comes_back_is_counted(void **unused)
 
 int main(void)
 {
+    give_way_on_one_processor();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_round_while_a_part_comes_back),
         cmocka_unit_test(test_a_part_comes_back_amid_a_round),
