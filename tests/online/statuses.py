@@ -229,7 +229,8 @@ def daemon_ends(scene, spoils):
     here = site.Site(site.CONFIG, data=True)
     here.incr("feed", range(1, 10))
     if spoils:
-        shutil.rmtree(os.path.join(here.folder, "data"))
+        data = os.path.join(here.folder, "data")
+        os.rename(data, data + "-gone")  # at once: it may be making files
     here.daemon.process.send_signal(signal.SIGTERM)
     status = here.daemon.process.wait(site.ANSWER_S)
     here.abandon()

@@ -23,8 +23,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recovery"))
-from ports import free_port  # noqa: E402
 from victim import Failure, Folder, seed_of_run  # noqa: E402
+from ports import free_port  # noqa: E402
 
 ANSWER_S = 20
 START_S = 60
