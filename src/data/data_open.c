@@ -171,7 +171,8 @@ static bool probe(struct data *data, char error[DATA_ERROR_MAX])
 
 bool data_has_room(struct data *data, bool starts, char error[DATA_ERROR_MAX])
 {
-    uint64_t bytes = JOURNAL_START_BYTES + probe_bytes(data);
+    uint64_t bytes =
+        journal_start_bytes(data->segment_bytes, data->buffer_bytes) + probe_bytes(data);
     char path[VFS_PATH_MAX];
     bool full;
 

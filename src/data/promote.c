@@ -45,7 +45,8 @@ static bool promote_catch_up(struct data *data, uint64_t until_us, char error[DA
                               "of its journal too little");
 }
 
-/* Returns whether nothing that comes next will lack room. */
+/* Returns whether nothing that comes next will lack room. A journal that has failed is not full:
+ * that it cannot begin a reign ends the daemon, and the next start opens it anew. */
 static bool promote_has_room(struct data *data, char error[DATA_ERROR_MAX])
 {
     struct journal_writer writer;
@@ -57,7 +58,7 @@ static bool promote_has_room(struct data *data, char error[DATA_ERROR_MAX])
          data_refuse(error, "%s: the journal has no room: make some on the disk", data->directory));
 
     journal_writer_fini(&writer);
-    return has;
+    return has || journal_failed(data->journal);
 }
 
 /* The epoch's line is in the manifest before the journal has its record: as at a start. So is the

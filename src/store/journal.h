@@ -65,8 +65,7 @@
 #define JOURNAL_ERROR_MAX         512
 #define JOURNAL_ROOM_WAIT_US      1000000u
 #define JOURNAL_BALLAST_NAME      "journal-ballast"
-#define JOURNAL_START_BYTES       (512ull << 10) /* of the disk: no start takes more for its journal */
-#define JOURNAL_TYPES_RESERVED    16             /* record types 0..15 are the journal's own */
+#define JOURNAL_TYPES_RESERVED    16 /* record types 0..15 are the journal's own */
 
 enum journal_sync { JOURNAL_SYNC_NEVER, JOURNAL_SYNC_EVERYSEC, JOURNAL_SYNC_ALWAYS };
 
@@ -211,6 +210,8 @@ void journal_go_on(struct journal *journal);
 bool journal_ballast_give(struct vfs *vfs, const char *directory, uint64_t bytes);
 /* Its size; 0: there is none. Any thread that may wait for the disk. */
 uint64_t journal_ballast_bytes(struct vfs *vfs, const char *directory);
+/* Returns the bytes of the disk with which a journal of such a configuration can be opened. */
+uint64_t journal_start_bytes(uint64_t segment_bytes, uint64_t buffer_bytes);
 
 struct journal_stats {
     uint64_t head, written, durable;

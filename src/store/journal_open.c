@@ -147,14 +147,26 @@ static void cut_previous(struct journal *journal, const struct journal_link *lin
     }
 }
 
+/* Of a first segment on a full disk. */
+static uint64_t small_bytes(uint64_t segment_bytes, uint64_t buffer_bytes)
+{
+    uint64_t small =
+        JOURNAL_SMALL_BYTES + journal_ring_margin(buffer_bytes, segment_bytes - JOURNAL_PAGE_BYTES);
+    small += JOURNAL_PAGE_BYTES - small % JOURNAL_PAGE_BYTES;
+    return small < segment_bytes ? small : segment_bytes;
+}
+
+uint64_t journal_start_bytes(uint64_t segment_bytes, uint64_t buffer_bytes)
+{
+    return small_bytes(segment_bytes, buffer_bytes) + JOURNAL_PAGE_BYTES; /* for its name */
+}
+
 /* Makes the first segment; on a full disk a small one, in the ballast's room. */
 static int make_first(struct journal *journal, const struct journal_link *link,
                       struct journal_header *header)
 {
     int fd = journal_segment_make(journal, JOURNAL_SPARE_NAME, header->bytes);
-    uint64_t small = JOURNAL_SMALL_BYTES + journal->ring.margin;
-    small += JOURNAL_PAGE_BYTES - small % JOURNAL_PAGE_BYTES;
-    CHECK(small + JOURNAL_PAGE_BYTES <= JOURNAL_START_BYTES || small >= header->bytes);
+    uint64_t small = small_bytes(journal->segment_bytes, journal->ring.bytes);
     if (fd >= 0 || (errno != ENOSPC && errno != EDQUOT) || small >= header->bytes) {
         return fd;
     }

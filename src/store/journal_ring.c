@@ -16,6 +16,12 @@
 
 _Static_assert(JOURNAL_BUFFER_BYTES_MIN >= 16 * JOURNAL_RECORD_MAX, "room beside the margin");
 
+uint64_t journal_ring_margin(uint64_t bytes, uint64_t capacity)
+{
+    /* ends of segments within the ring, one each side, and the clean end */
+    return (bytes / capacity + 3) * JOURNAL_RECORD_MAX;
+}
+
 bool journal_ring_init(struct journal_ring *ring, uint64_t bytes, uint64_t origin,
                        uint64_t capacity)
 {
@@ -29,8 +35,7 @@ bool journal_ring_init(struct journal_ring *ring, uint64_t bytes, uint64_t origi
     ring->bytes = bytes;
     ring->origin = origin;
     ring->capacity = capacity;
-    /* ends of segments within the ring, one each side, and the clean end */
-    ring->margin = (bytes / capacity + 3) * JOURNAL_RECORD_MAX;
+    ring->margin = journal_ring_margin(bytes, capacity);
     ring->piece = bytes / PIECE_SHARE < PIECE_BYTES ? bytes / PIECE_SHARE : PIECE_BYTES;
     atomic_init(&ring->head, origin);
     atomic_init(&ring->promised, origin);

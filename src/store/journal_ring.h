@@ -44,6 +44,9 @@ struct journal_ring {
     _Atomic uint64_t window; /* where a segment begins, the head's as a rule: saves a division */
 };
 
+/* Returns the margin of a ring of so many bytes over segments that hold `capacity` each. */
+uint64_t journal_ring_margin(uint64_t bytes, uint64_t capacity);
+
 /* Empty, at `origin`, without room. False with errno: no memory. */
 bool journal_ring_init(struct journal_ring *ring, uint64_t bytes, uint64_t origin,
                        uint64_t capacity);

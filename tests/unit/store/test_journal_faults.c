@@ -165,6 +165,27 @@ static void test_no_space_at_open(void **state)
     vfs_sim_destroy(sim);
 }
 
+/* What a start needs is there: then it starts, whatever its segments and its buffer are. */
+static void test_start_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t segment, buffer;
+    } sizes[] = {{1, 1}, {1, 128}, {4, 1}, {64, 1}};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct vfs_sim *sim = vfs_sim_create(1);
+        struct journal_config config = run_config(vfs_sim_vfs(sim), JOURNAL_SYNC_NEVER);
+        config.segment_bytes = sizes[i].segment << 20;
+        config.buffer_bytes = sizes[i].buffer << 20;
+        uint64_t bytes = journal_start_bytes(config.segment_bytes, config.buffer_bytes);
+        assert_true(bytes <= config.segment_bytes + JOURNAL_PAGE_BYTES);
+        run_make_directory(config.vfs);
+        vfs_sim_set_capacity(sim, bytes);
+        journal_close(run_open(&config, NULL));
+        vfs_sim_destroy(sim);
+    }
+}
+
 /* From now on nothing more fits on the disk. */
 static void fill_up(struct world *world)
 {
@@ -534,6 +555,7 @@ int main(void)
         cmocka_unit_test(test_no_space_but_what_may_go),
         cmocka_unit_test(test_clean_end_on_a_full_disk),
         cmocka_unit_test(test_no_space_at_open),
+        cmocka_unit_test(test_start_bytes),
         cmocka_unit_test(test_starts_on_a_full_disk),
         cmocka_unit_test(test_no_space_for_the_ballast),
         cmocka_unit_test(test_room_is_held),
