@@ -63,12 +63,16 @@ static bool counter_kind_part_move(struct row_table *from, struct row_table *to)
     return counter_table_part_move(counter_table_of(from), counter_table_of(to));
 }
 
-static void counter_kind_recall(struct row_table *part, struct row_table *loaded)
+static bool counter_kind_recall(struct row_table *part, struct row_table *loaded, bool stopped)
 {
+    if (!stopped) {
+        return counter_table_recall_older(counter_table_of(part), counter_table_of(loaded));
+    }
     counter_table_recall(counter_table_of(part), counter_table_of(loaded));
     if (part->owner->log != NULL) { /* else replay goes on, and needs all its room */
         counter_table_restored(counter_table_of(part));
     }
+    return true;
 }
 
 /* ---- ids apart ---- */

@@ -440,7 +440,8 @@ enum engine_image counter_merge_write(struct counter_merge *merge, struct table_
                                       const _Atomic bool *stop);
 void counter_merge_destroy(struct counter_merge *merge); /* may block. NULL: no-op */
 
-/* As table_kind.recall. */
+/* The steps of table_kind.recall. */
+bool counter_table_recall_older(const struct counter_table *table, struct counter_table *loaded);
 void counter_table_recall(struct counter_table *table, struct counter_table *loaded);
 
 struct counter_table_stats {

@@ -517,11 +517,12 @@ struct table_file *counter_table_file_end(struct counter_table *t, struct table_
 struct recalling {
     struct counter_table *table;
     const struct table_overlay *from;
+    bool refused; /* memory */
 };
 
 static void recall_record(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
 {
-    const struct recalling *recalling = context;
+    struct recalling *recalling = context;
     struct counter_table *t = recalling->table;
     struct table_record record;
     struct counter_locus locus;
@@ -529,17 +530,21 @@ static void recall_record(void *context, uint64_t id, uint8_t sub, const uint64_
     (void)value;
     table_overlay_get(t, recalling->from, id, table_subs_all(&t->schema), &record);
     counter_table_locate(t, id, true, &locus);
-    while (!table_put_record(t, &locus, &record)) {
-        bool grown = table_dicts_grow(t);
-        CHECK(grown); /* as wherever memory for little is refused */
+    while (!recalling->refused && !table_put_record(t, &locus, &record)) {
+        recalling->refused = !table_dicts_grow(t);
     }
 }
 
-static void recall_overlay(struct counter_table *t, struct table_overlay *overlay)
+static bool recall_overlay(struct counter_table *t, const struct table_overlay *overlay)
 {
-    struct recalling recalling = {t, overlay};
+    struct recalling recalling = {t, overlay, false};
     dict_each(overlay->extend, recall_record, &recalling);
-    table_overlay_discard(t, overlay);
+    return !recalling.refused;
+}
+
+bool counter_table_recall_older(const struct counter_table *t, struct counter_table *loaded)
+{
+    return recall_overlay(loaded, t->older);
 }
 
 void counter_table_recall(struct counter_table *t, struct counter_table *loaded)
@@ -560,8 +565,10 @@ void counter_table_recall(struct counter_table *t, struct counter_table *loaded)
     t->file = NULL;
     t->row.file = NULL;
     t->overlay = t->older = NULL;
-    recall_overlay(t, older);
-    recall_overlay(t, overlay);
+    bool put = recall_overlay(t, overlay);
+    CHECK(put); /* as wherever memory for little is refused */
+    table_overlay_discard(t, older);
+    table_overlay_discard(t, overlay);
     table_dicts_note(t);
     atomic_store(&t->row.count, table_count_records(t));
 }

@@ -123,8 +123,8 @@ static void note_failure(struct net_tls *tls, int result, int own)
 {
     int code = SSL_get_error(tls->library, result);
     tls->failed = tls->agreed && code == SSL_ERROR_SSL;
+    tls->agreed = tls->agreed || SSL_is_init_finished(tls->library) == 1;
     if (code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE) {
-        tls->agreed = tls->agreed || SSL_is_init_finished(tls->library) == 1;
         tls->turned = code != own;
         return;
     }
@@ -170,6 +170,7 @@ ssize_t net_tls_write(struct net_tls *tls, const char *bytes, size_t length)
             break;
         }
         sent += some;
+        tls->agreed = true;
     }
     return tls->broken ? -1 : (ssize_t)sent;
 }

@@ -24,7 +24,7 @@ void receiver_note_end(struct repl_receiver *receiver)
 
     if (why != NULL) {
         receiver_trouble(receiver, "its certificate is refused: %s", why);
-    } else if (tls != NULL && !net_tls_established(tls)) {
+    } else if (tls != NULL && (!net_tls_established(tls) || net_tls_failed(tls))) {
         receiver_trouble(receiver, "the TLS handshake failed");
     } else if (!receiver->no_room) {
         receiver_trouble(receiver, "the connection ended");

@@ -91,6 +91,7 @@ void row_parts_keep_spare(struct row *row);
 /* A part that comes back. */
 struct row_recall {
     uint64_t serial, base;
+    struct row_table *part;
     struct row_table *loaded; /* its file is read into it; NULL: none comes */
     const struct table_file *file;
     bool read;
@@ -100,7 +101,8 @@ struct row_recall {
 uint64_t row_recall_needs(const struct row *row, const struct row_table *part);
 /* The part is dumped, and no merge of it is under way. False: memory is refused. */
 bool row_recall_begin(struct row *row, struct row_table *part, struct row_recall *recall);
-/* Reads what its file has. Outside the stop; blocks. */
+/* Reads what its file has, and its older overlay. Outside the stop, by whoever alone disposes of
+ * tables; blocks. */
 void row_recall_read(const struct row *row, struct row_recall *recall);
 /* True: it is in memory. False: it is gone, or could not be read, and is as it was. What was read
  * into is retired. */

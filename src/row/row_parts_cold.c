@@ -117,7 +117,8 @@ static struct row_table *recall_make(struct row *row, const struct row_table *pa
 bool row_recall_begin(struct row *row, struct row_table *part, struct row_recall *recall)
 {
     CHECK(part->cold && !part->merging && part->file != NULL);
-    *recall = (struct row_recall){.serial = part->serial, .base = part->base, .file = part->file};
+    *recall = (struct row_recall){
+        .serial = part->serial, .base = part->base, .part = part, .file = part->file};
     struct row_table *loaded = recall_make(row, part);
     if (loaded == NULL || !row->kind->file_begin(part, row->cold, 0)) {
         if (loaded != NULL) {
@@ -141,11 +142,12 @@ void row_recall_read(const struct row *row, struct row_recall *recall)
     if (!recall->read) {
         log_warning("%s", error);
     }
+    recall->read = recall->read && row->kind->recall(recall->part, recall->loaded, false);
 }
 
 static void recall_stand(struct row *row, struct row_table *part, struct row_table *loaded)
 {
-    row->kind->recall(part, loaded);
+    (void)row->kind->recall(part, loaded, true);
     part->region = loaded->region;
     loaded->region = NULL;
     part->cold = false;

@@ -73,11 +73,13 @@ struct table_kind {
      */
     bool (*part_move)(struct row_table *from, struct row_table *to);
     /*
-     * A dumped part, with an older overlay since file_begin(), comes back to memory: it takes what
-     * `loaded`, a table as it is described, has of its file, and what its overlays have. `loaded`
-     * is to be destroyed, with the file, and its region is the part's.
+     * A dumped part, with an older overlay since file_begin(), comes back to memory in two steps.
+     * Outside the stop `loaded`, a table as it is described that has what its file has, is given
+     * what the older overlay has. In the stop (`stopped`) the part takes all that is in `loaded`,
+     * and what the newer overlay has; `loaded` is to be destroyed, with the file, and its region is
+     * the part's. False: memory is refused, to the first step.
      */
-    void (*recall)(struct row_table *part, struct row_table *loaded);
+    bool (*recall)(struct row_table *part, struct row_table *loaded, bool stopped);
 
     /* ---- ids apart ---- */
 

@@ -132,7 +132,31 @@ def renewals(daemon, folder, first, second):
     new.close()
 
 
-def figures(daemon, address, folder):
+def come_and_go(address, ca):
+    """The end of the handshake and the goodbye in one piece: as who only looks whether we are there."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.load_verify_locations(ca[0])
+    come, go = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(come, go)
+    with socket.create_connection(address, protocol.ANSWER_S) as plain:
+        while True:
+            try:
+                tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                plain.sendall(go.read())
+                come.write(plain.recv(1 << 16))
+        try:
+            tls.unwrap()
+        except ssl.SSLWantReadError:
+            pass
+        plain.sendall(go.read())
+        while plain.recv(1 << 16):
+            pass
+
+
+def figures(daemon, address, folder, ca):
     """On the port without TLS."""
     settings = plain_stats(address, b"settings")
     assert settings[b"ssl_enabled"] == b"yes"
@@ -148,6 +172,10 @@ def figures(daemon, address, folder):
         assert time.monotonic() < until, "not counted"
         time.sleep(protocol.POLL_S)
     counted = plain_stats(address, b"")
+    come_and_go(daemon.address, ca)
+    after = plain_stats(address, b"")
+    assert int(after[b"ssl_new_sessions"]) == int(counted[b"ssl_new_sessions"]) + 1, after
+    assert after[b"ssl_handshake_errors"] == counted[b"ssl_handshake_errors"], after
     assert int(counted[b"ssl_new_sessions"]) > 0 and counted[b"ssl_proto_errors"] == b"0"
     assert int(counted[b"time_since_server_cert_refresh"]) <= int(counted[b"uptime"])
 
@@ -164,7 +192,7 @@ def usual(folder, first, second):
     daemon = serve(folder, ["-l", "notls:%s:%d" % plain])
     try:
         renewals(daemon, folder, first, second)
-        figures(daemon, plain, folder)
+        figures(daemon, plain, folder, second)
     except BaseException:
         daemon.kill()
         raise

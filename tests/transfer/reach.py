@@ -116,6 +116,8 @@ class Reach(Case):
         self.start()
         self.verbs(tls + login + own)
         self.ask("status", *tls, *login, status=NO_ANSWER)
+        wrong = ["--tls-cert", self.path("daemon.crt"), "--tls-key", self.path("daemon.key")]
+        self.ask("status", *tls, *login, *wrong, status=NO_ANSWER, says="a certificate of ours")
 
 
 if __name__ == "__main__":

@@ -123,7 +123,8 @@ static bool wire_over(struct wire *wire)
         snprintf(words, sizeof(words), "its certificate is refused: %.200s", refused);
         return wire_fail(wire, words);
     }
-    if (wire->tls != NULL && !net_tls_established(wire->tls)) {
+    /* it may be agreed here, and refused there: TLS 1.3 tells of a certificate afterwards */
+    if (wire->tls != NULL && (!net_tls_established(wire->tls) || net_tls_failed(wire->tls))) {
         return wire_fail(wire, "the TLS handshake failed: does it speak TLS, and want a "
                                "certificate of ours (--tls-cert)?");
     }

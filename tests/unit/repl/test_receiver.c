@@ -206,7 +206,8 @@ static void test_rewind(void **state)
 static void test_rewind_on_full_disk(void **state)
 {
     (void)state;
-    fake.can_rewind = fake.full = true;
+    fake.can_rewind = true;
+    fake.full = true;
     rig_go();
     rig_pick_up();
     rig_expect("follow 1 rollcall two " RIG_STREAM " 3 4096");
