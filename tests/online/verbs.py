@@ -257,6 +257,17 @@ def test_servers(both):
     assert "did you mean --json" in err, err
     run("status", both.direct, "feed", status=USAGE)
     assert run("status", both.direct)[0].startswith(both.direct)
+    # options before the verb, or some of them
+    config = os.path.join(both.here.folder, "config.yaml")
+    before = ("-s", both.direct, "--json", "--timeout", "3s")
+    assert json.loads(run(*before, "status")[0])["schema_version"] == 1
+    assert json.loads(run(*before[:3], "tables", *before[3:], "feed")[0])["spaces"][0]["name"] == "feed"
+    assert "differences" in json.loads(run(*before, "conf", "diff", config, status=NEGATIVE)[0])
+    assert run("--server=" + both.direct, "hot")[0].startswith("KIND")
+    for words in ((), before, ("-s",), ("--nonsense",)):
+        assert "usage: rollcall [options] VERB" in run(*words, status=USAGE)[1]
+    assert "unknown option --jsno" in run("--jsno", "status", status=USAGE)[1]
+    assert "did you mean status" in run(*before, "stauts", status=USAGE)[1]
     run("status", "-s", status=USAGE)
 
 
@@ -363,6 +374,7 @@ def test_completion():
     script = ('source <("$0" completion bash); rollcall() { "%s" "$@"; }; COMP_WORDS=(rollcall %s); '
               'COMP_CWORD=%d; _rollcall; echo "${COMPREPLY[@]}"')
     for words, at, wanted in (("sta", 1, "status"), ("plan --ids", 2, "--ids-per-day"),
+                              ("-s h:1 --json sta", 4, "status"), ("--json conf d", 3, "diff"),
                               ("completion f", 2, "fish"), ("bench --pipe", 2, "--pipeline")):
         ended = subprocess.run(["bash", "-c", script % (TOOL, words, at), TOOL], capture_output=True,
                                text=True, timeout=site.ANSWER_S, check=True)
@@ -378,7 +390,6 @@ def test_help():
         assert out.startswith("  rollcall %s" % verb) or verb == "completion", out
         assert "usage: rollcall %s" % verb in out
         assert run("help", verb)[0] == out
-    assert "rollcall VERB --json" in run("--json", "status", status=USAGE)[1]
     assert run("version") == run("-V") == run("--version")
 
 

@@ -131,6 +131,16 @@ static bool online_takes(const struct online_verb *verb, const struct option_row
            (!verb->no_server && online_is_in(of_server, row->name));
 }
 
+bool online_has_value(const char *option)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        if (strncmp(option, "--", 2) == 0 && strcmp(option + 2, rows[i].name) == 0) {
+            return rows[i].type != OPTION_BOOL;
+        }
+    }
+    return strcmp(option, "-s") == 0;
+}
+
 /* Words from HELP_COLUMN on, broken before HELP_WIDTH. */
 static void online_put_words(const char *text)
 {

@@ -75,6 +75,9 @@ int online_follow_main(int argc, char **argv);
 int agent_main(int argc, char **argv); /* agent.c */
 int online_completion_main(int argc, char **argv);
 
+/* Is a value to follow that option, as the word after it? */
+bool online_has_value(const char *option);
+
 /* May colours be used there: a terminal, no NO_COLOR, TERM not dumb. */
 bool online_colours(int fd);
 
