@@ -23,6 +23,7 @@ import admin_site as site  # noqa: E402
 TOOL = os.environ["ROLLCALL"]
 DAEMON = os.environ["ROLLCALLD"]
 DONE, NEGATIVE, USAGE, NO_ANSWER, REFUSED = range(5)
+CODES = {NEGATIVE: "failed", USAGE: "usage", NO_ANSWER: "no_answer", REFUSED: "refused"}
 COLUMNS, ROWS = 80, 24
 SEQUENCE = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
 
@@ -32,7 +33,12 @@ def run(*words, status=DONE, env=None):
     ended = subprocess.run([TOOL, *words], capture_output=True, text=True, timeout=site.ANSWER_S,
                            env={**os.environ, "NO_COLOR": "1", **(env or {})}, check=False)
     assert ended.returncode == status, (words, ended)
-    assert status == DONE or status == NEGATIVE or ended.stdout == "", ended
+    if status not in (DONE, NEGATIVE) and "--json" in words:  # the error is the answer, and one is on stderr
+        said = json.loads(ended.stdout)
+        assert said["schema_version"] == 1 and said["error"]["code"] == CODES[status], ended
+        assert ended.stderr.endswith("rollcall: %s\n" % said["error"]["message"]), ended
+    elif status not in (DONE, NEGATIVE):
+        assert ended.stdout == "", ended
     return ended.stdout, ended.stderr
 
 
@@ -264,7 +270,13 @@ def test_servers(both):
     assert json.loads(run(*before[:3], "tables", *before[3:], "feed")[0])["spaces"][0]["name"] == "feed"
     assert "differences" in json.loads(run(*before, "conf", "diff", config, status=NEGATIVE)[0])
     assert run("--server=" + both.direct, "hot")[0].startswith("KIND")
-    for words in ((), before, ("-s",), ("--nonsense",)):
+    for verb in ("status", "top", "tables", "hot", "get", "conf", "plan"):
+        asked = {"get": ("1",), "conf": ("diff", config)}.get(verb, ())
+        at = ("-s", "127.0.0.1:1") if verb != "plan" else ("--from", "127.0.0.1:1")
+        run(verb, *at, *asked, "--json", status=NO_ANSWER)
+        run(verb, *at, *asked, "--json", "--nonsense", status=USAGE)
+        run(verb, "--nonsense", "--json", status=USAGE)
+    for words in ((), ("-s", "x"), ("-s",), ("--nonsense",)):
         assert "usage: rollcall [options] VERB" in run(*words, status=USAGE)[1]
     assert "unknown option --jsno" in run("--jsno", "status", status=USAGE)[1]
     assert "did you mean status" in run(*before, "stauts", status=USAGE)[1]
@@ -279,6 +291,7 @@ def test_users():
     for server in (both.direct, both.page):
         _, err = run("status", "-s", server, status=REFUSED)
         assert "--auth-file" in err, err
+        run("status", "-s", server, "--json", status=REFUSED)
         run("status", "-s", server, "--auth-file", users)
         run("status", "-s", server, env={"ROLLCALL_AUTH_FILE": users})
         run("status", "-s", server, "--auth-file", os.path.join(here.folder, "wrong"), status=REFUSED)

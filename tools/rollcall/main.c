@@ -41,6 +41,23 @@ static void put_verb_first(int place, char **argv)
     argv[1] = verb;
 }
 
+static bool wants_json(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int run_verb(int argc, char **argv)
+{
+    const struct verb *verb = verb_find(argv[1]);
+
+    return verb != NULL ? verb->main(argc - 1, argv + 1) : verb_refuse(argv[1]);
+}
+
 int main(int argc, char **argv)
 {
     int place = verb_place(argc, argv);
@@ -58,7 +75,8 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
         return verb_help_main(1, argv);
     }
-    const struct verb *verb = verb_find(argv[1]);
+    bool json = wants_json(argc, argv);
+    int status = run_verb(argc, argv);
 
-    return verb != NULL ? verb->main(argc - 1, argv + 1) : verb_refuse(argv[1]);
+    return json ? online_say_error(status) : status;
 }

@@ -2,6 +2,7 @@
 #include "tools/rollcall/online.h"
 
 #include <getopt.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,7 @@ static const struct option_row rows[] = {
     {"tls-key", STRING(target.wire.tls_key), .help = "its key; else it is in the same file"},
     {"timeout", SECONDS(target.timeout_ms, 1), .initial = "3",
      .help = "seconds, 0.2 or 2min: wait no longer"},
-    {"json", FLAG(json), .help = "JSON, one object"},
+    {"json", FLAG(json), .help = "JSON, one object; an error, too"},
     {"fail-missing", FLAG(fail_missing), .help = "exit with 1 if one is not there"},
     {"force", FLAG(force), .help = "also where something is lost"},
     {"new-stream", FLAG(new_stream),
@@ -363,5 +364,28 @@ int online_main(const struct online_verb *verb, int argc, char **argv)
         verb_complain(stderr, "cannot write to stdout");
         return EXIT_STATUS_FAILED;
     }
+    return status;
+}
+
+int online_say_error(int status)
+{
+    static const char *const codes[] = {
+        [EXIT_STATUS_FAILED] = "failed",         [EXIT_STATUS_USAGE] = "usage",
+        [EXIT_STATUS_NO_ANSWER] = "no_answer",   [EXIT_STATUS_REFUSED] = "refused",
+        [EXIT_STATUS_SOME_LINES] = "some_lines", [EXIT_STATUS_TOO_MANY] = "too_many",
+    };
+    json_t *message = json_string(verb_last_complaint());
+
+    if (status == EXIT_STATUS_DONE || *verb_last_complaint() == '\0') {
+        json_decref(message);
+        return status;
+    }
+    json_t *error =
+        json_pack("{s:i, s:{s:s, s:o}}", "schema_version", 1, "error", "code", codes[status],
+                  "message", message != NULL ? message : json_string("not UTF-8: see stderr"));
+
+    json_dumpf(error, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    putchar('\n');
+    json_decref(error);
     return status;
 }

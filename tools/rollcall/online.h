@@ -75,6 +75,13 @@ int online_follow_main(int argc, char **argv);
 int agent_main(int argc, char **argv); /* agent.c */
 int online_completion_main(int argc, char **argv);
 
+/*
+ * With --json a program reads stdout: what was complained of last is the answer, as an object with
+ * an error. None for a negative answer that was printed, of which nobody complained. Returns
+ * status.
+ */
+int online_say_error(int status);
+
 /* Is a value to follow that option, as the word after it? */
 bool online_has_value(const char *option);
 
