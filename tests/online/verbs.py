@@ -377,6 +377,31 @@ def test_nodes(both):
     here.end()
 
 
+def test_large_ids():
+    """With --json-safe-ids no reader of JSON rounds an id."""
+    here = site.Site()
+    both = Both(here)
+    large = 2**53 + 1
+    here.say("incr feed:%d.like 3" % large)
+    for safe, wanted in ((), large), (("--json-safe-ids",), str(large)):
+        key = told("get", "-s", both.direct, *safe, "feed:%d" % large)["keys"][0]
+        assert key["id"] == key["table"]["last_id"] == wanted and key["slots"]["like"] == 3, key
+        for server in both.direct, both.page:
+            spaces = {one["name"]: one for one in told("tables", "-s", server, *safe)["spaces"]}
+            assert spaces["feed"]["table_list"][-1]["last_id"] == wanted, spaces
+            told("hot", "-s", server, *safe)
+        out = run("export", "-s", both.direct, *safe, "feed")[0]
+        assert json.loads(out) == {"id": wanted, "like": 3}, out
+    # its lines are read again, by load and by --resume
+    path = here.write("safe.ndjson", out)
+    run("load", "-s", both.direct, "--mode", "max", "feed", path)
+    here.say("incr feed:%d.like 1" % (large + 1))
+    run("export", "-s", both.direct, "--json-safe-ids", "--resume", "-o", path, "feed")
+    with open(path, encoding="utf-8") as file:
+        assert [json.loads(line)["id"] for line in file] == [str(large), str(large + 1)]
+    here.end()
+
+
 def test_completion():
     for shell in ("bash", "zsh", "fish"):
         out, _ = run("completion", shell)
@@ -410,6 +435,7 @@ def main():
     test_help()
     test_completion()
     test_users()
+    test_large_ids()
     here = site.Site(data=True)
     both = Both(here)
     for first in range(0, 40000, 1000):

@@ -50,6 +50,7 @@ static const struct option_row rows[] = {
     {"timeout", SECONDS(target.timeout_ms, 1), .initial = "3",
      .help = "seconds, 0.2 or 2min: wait no longer"},
     {"json", FLAG(json), .help = "JSON, one object; an error, too"},
+    {"json-safe-ids", FLAG(json_safe_ids), .help = "ids above 2^53 as strings, in JSON"},
     {"fail-missing", FLAG(fail_missing), .help = "exit with 1 if one is not there"},
     {"force", FLAG(force), .help = "also where something is lost"},
     {"new-stream", FLAG(new_stream),
@@ -365,6 +366,50 @@ int online_main(const struct online_verb *verb, int argc, char **argv)
         return EXIT_STATUS_FAILED;
     }
     return status;
+}
+
+/* Returns the text instead of a number that readers would round; NULL: it stays. */
+static json_t *json_safe_text(const json_t *value)
+{
+    if (!json_is_integer(value) || json_integer_value(value) <= (json_int_t)VERB_JSON_SAFE) {
+        return NULL;
+    }
+    return json_sprintf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
+}
+
+static void json_make_safe(json_t *within)
+{
+    const char *name;
+    json_t *value, *text;
+    size_t i;
+
+    json_object_foreach(within, name, value)
+    {
+        text = json_safe_text(value);
+        if (text != NULL) {
+            json_object_set_new(within, name, text);
+        } else {
+            json_make_safe(value);
+        }
+    }
+    json_array_foreach(within, i, value)
+    {
+        text = json_safe_text(value);
+        if (text != NULL) {
+            json_array_set_new(within, i, text);
+        } else {
+            json_make_safe(value);
+        }
+    }
+}
+
+void online_put_json(const struct online_options *options, json_t *object)
+{
+    if (options->json_safe_ids) {
+        json_make_safe(object);
+    }
+    json_dumpf(object, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+    putchar('\n');
 }
 
 int online_say_error(int status)

@@ -11,6 +11,7 @@
 #include "base/exit_status.h"
 
 #define VERB_COMPLAINT_MAX 8192
+#define VERB_JSON_SAFE     (1ull << 53) /* a double holds no larger id; with --json-safe-ids: text */
 
 enum verb_exit {
     VERB_SOUND = EXIT_STATUS_DONE,
