@@ -69,6 +69,11 @@ def test_status(both):
         assert feed["table_list"][-1]["last_id"] == 40000
         assert view["disk"]["journal_head"] > 0
     # both ways say the same of what does not change
+    spaces = [told("status", "-s", server)["spaces"] for server in (both.direct, both.page)]
+    held = [{space["name"]: space["held_bytes"] for space in side} for side in spaces]
+    assert held[0] == held[1] and held[0]["feed"] > 0 and held[0]["other"] > 0, held
+    assert "status page alone tells" in run("status", "-s", both.direct)[0]
+    assert "status page alone tells" not in run("status", "-s", both.page)[0]
     direct, page = told("tables", "-s", both.direct), told("tables", "-s", both.page)
     for ours, theirs in zip(direct["spaces"], page["spaces"]):
         for table, other in zip(ours["table_list"], theirs["table_list"]):

@@ -73,9 +73,9 @@ static int status_run(const struct online_options *options)
     {
         printf("%s\n", online_text_space(line, space));
     }
-    if (json_object_get(view, "attention") == NULL && isatty(STDERR_FILENO)) {
-        fprintf(stderr, "What needs attention its status page knows: -s http://HOST:%s\n",
-                ONLINE_ADMIN_PORT);
+    if (json_object_get(view, "attention") == NULL) {
+        printf("\nNeeds attention: its status page alone tells: -s http://HOST:" ONLINE_ADMIN_PORT
+               "\n");
     }
     return status_give(options, view, view);
 }
