@@ -399,7 +399,11 @@ def test_large_ids():
         assert json.loads(out) == {"id": wanted, "like": 3}, out
     # its lines are read again, by load and by --resume
     path = here.write("safe.ndjson", out)
-    run("load", "-s", both.direct, "--mode", "max", "feed", path)
+    said = run("load", "-s", both.direct, "--progress=json", "--mode", "max", "feed", path)[1]
+    first, *_, last = [json.loads(line) for line in said.splitlines()]
+    assert (first["event"], first["rows"]) == ("progress", 1) and first["each_s"] >= 0, said
+    assert last["event"] == "end" and last["stored"] + last["kept"] == 1 and last["refused"] == 0, said
+    run("load", "-s", both.direct, "--progress=xml", "feed", path, status=USAGE)
     here.say("incr feed:%d.like 1" % (large + 1))
     run("export", "-s", both.direct, "--json-safe-ids", "--resume", "-o", path, "feed")
     with open(path, encoding="utf-8") as file:
