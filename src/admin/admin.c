@@ -194,7 +194,9 @@ static bool create_loop(struct admin *admin)
     if (admin->stop_fd < 0 || admin->http == NULL) {
         return false;
     }
-    evhttp_set_allowed_methods(admin->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+    evhttp_set_allowed_methods(admin->http, ADMIN_ANSWERED | EVHTTP_REQ_POST | EVHTTP_REQ_PUT |
+                                                EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS |
+                                                EVHTTP_REQ_PATCH); /* what is refused with 405 */
     evhttp_set_max_headers_size(admin->http, ADMIN_HEADERS_MAX);
     evhttp_set_max_body_size(admin->http, 0);
     evhttp_set_timeout(admin->http, ADMIN_DEADLINE_S);

@@ -2,9 +2,11 @@
 #include "admin/admin_chart.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/readable.h"
 
+#define IDS_MAX    64
 #define CELL_WIDTH 20
 #define CELL_BAR   16
 #define CELL_TALL  40
@@ -41,24 +43,34 @@ static void add_to_cell(struct cell *cell, const struct admin_table *table)
     cell->tables++;
 }
 
+static const char *ids_words(char words[IDS_MAX], uint64_t held, uint64_t first_id,
+                             uint64_t last_id)
+{
+    if (held == 0 && last_id == 0) {
+        return "no ids yet";
+    }
+    snprintf(words, IDS_MAX, "ids %" PRIu64 " to %" PRIu64, first_id, last_id);
+    return words;
+}
+
 static void put_cell(struct evbuffer *out, size_t place, const struct cell *cell)
 {
-    char held[READABLE_MAX], room[READABLE_MAX], many[READABLE_MAX] = "";
+    char held[READABLE_MAX], room[READABLE_MAX], many[READABLE_MAX] = "", ids[IDS_MAX];
     double full = chart_share(cell->capacity > 0 ? (double)cell->held / (double)cell->capacity : 0);
     size_t x = place * CELL_WIDTH;
 
     if (cell->tables > 1) {
         snprintf(many, sizeof(many), "%" PRIu64 " tables, ", cell->tables);
     }
-    evbuffer_add_printf(out,
-                        "<g><title>%s%s%s: ids %" PRIu64 " to %" PRIu64
-                        ", %s of %s</title><rect class=e x=%zu y=0 width=%d height=%d />"
-                        "<rect class=%s x=%zu y=%.1f width=%d height=%.1f />",
-                        many, state_words[cell->state], cell->layer ? " with a layer" : "",
-                        cell->first_id, cell->last_id, readable_count(held, (double)cell->held),
-                        readable_count(room, (double)cell->capacity), x, CELL_BAR, CELL_TALL,
-                        state_classes[cell->state], x, CELL_TALL * (1 - full), CELL_BAR,
-                        CELL_TALL * full);
+    evbuffer_add_printf(
+        out,
+        "<g><title>%s%s%s: %s, %s of %s</title><rect class=e x=%zu y=0 width=%d height=%d />"
+        "<rect class=%s x=%zu y=%.1f width=%d height=%.1f />",
+        many, state_words[cell->state], cell->layer ? " with a layer" : "",
+        ids_words(ids, cell->held, cell->first_id, cell->last_id),
+        readable_count(held, (double)cell->held), readable_count(room, (double)cell->capacity), x,
+        CELL_BAR, CELL_TALL, state_classes[cell->state], x, CELL_TALL * (1 - full), CELL_BAR,
+        CELL_TALL * full);
     if (cell->layer) {
         evbuffer_add_printf(out, "<path class=y d=\"M%zu 2h%d\"/>", x, CELL_BAR);
     }
@@ -110,7 +122,7 @@ void admin_chart_filters(struct evbuffer *out, const struct admin_space *space, 
 {
     size_t count = space->table_count < cells ? space->table_count : cells;
     double most = space->target * 1.5;
-    char rate[READABLE_MAX];
+    char rate[READABLE_MAX], ids[IDS_MAX];
 
     for (size_t i = space->table_count - count; i < space->table_count; i++) {
         most = space->at[i].rate > most ? space->at[i].rate : most;
@@ -124,10 +136,11 @@ void admin_chart_filters(struct evbuffer *out, const struct admin_space *space, 
         double tall = most > 0 ? CELL_TALL * chart_share(table->rate / most) : 0;
 
         evbuffer_add_printf(out,
-                            "<rect class=%s x=%zu y=%.1f width=%d height=%.1f><title>ids %" PRIu64
-                            " to %" PRIu64 ": %s</title></rect>",
+                            "<rect class=%s x=%zu y=%.1f width=%d height=%.1f><title>%s: %s"
+                            "</title></rect>",
                             table->rate > space->target ? "bad" : "v", i * CELL_WIDTH,
-                            CELL_TALL - tall, CELL_BAR, tall, table->first_id, table->last_id,
+                            CELL_TALL - tall, CELL_BAR, tall,
+                            ids_words(ids, table->held, table->first_id, table->last_id),
                             readable_share(rate, table->rate));
     }
     evbuffer_add_printf(out, "<path class=target d=\"M0 %.1fH%d\"/></svg>\n",

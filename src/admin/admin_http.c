@@ -245,6 +245,11 @@ void admin_http_request(struct evhttp_request *request, void *context)
                    "there are /, /metrics, /status.json, /healthz, /leader and /follower");
         return;
     }
+    if ((evhttp_request_get_command(request) & ADMIN_ANSWERED) == 0) {
+        evhttp_add_header(evhttp_request_get_output_headers(request), "Allow", "GET, HEAD");
+        send_words(request, HTTP_BADMETHOD, "Method Not Allowed", "this listener only tells");
+        return;
+    }
     switch (route->make != NULL ? door_of(admin, request) : DOOR_OPEN) {
     case DOOR_WHO:
     case DOOR_WRONG:

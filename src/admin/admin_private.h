@@ -13,7 +13,8 @@
 #include "admin/admin_figures.h"
 #include "admin/admin_history.h"
 
-#define ADMIN_HEADERS_MAX 8192    /* bytes of a request */
+#define ADMIN_HEADERS_MAX 8192 /* bytes of a request */
+#define ADMIN_ANSWERED    (EVHTTP_REQ_GET | EVHTTP_REQ_HEAD)
 #define ADMIN_SHARED_US   1000000 /* an answer is good for so long */
 #define ADMIN_CACHED_MAX  8
 

@@ -27,8 +27,9 @@ def test_health(here):
     assert here.ask("/follower")[0] == 503
     assert here.ask("/healthz?probe=1")[0] == 200
     assert here.ask("/nothing")[0] == 404
-    assert here.ask("/metrics", "POST")[0] in (405, 501)
-    assert here.ask("/metrics", "DELETE")[0] in (405, 501)
+    for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
+        code, headers, _ = here.ask("/metrics", method)
+        assert (code, headers["Allow"]) == (405, "GET, HEAD"), (method, code)
     code, headers, body = here.ask("/metrics", "HEAD")
     assert code == 200 and body == b""
     assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
@@ -46,6 +47,7 @@ def test_figures(here):
     def grown(name):
         return after[name] - before[name]
 
+    assert "<title>open: ids 1 to 100, 100 of " in here.text("/")
     assert after['rollcall_records{space="feed"}'] == 100
     assert after['rollcall_records{space="liked"}'] == 1
     assert grown('rollcall_commands_total{command="get",result="hit"}') == 40
@@ -214,8 +216,9 @@ def test_page(here):
     assert "<noscript><meta http-equiv=refresh" in page and here.ask("/status.js")[0] == 200
     assert len(page) <= PAGE_MAX, len(page)
     for words in ("Needs attention", "Nothing: all is within its limits", "Memory by kind",
-                  "Operations a second, last ten minutes", "<title>open: ids "):
+                  "Operations a second, last ten minutes", "<title>open: no ids yet, 0 of "):
         assert words in page, words
+    assert "ids 0 to 0" not in page
     # 64 spaces with all the tables that a page shows
     wide = ", ".join("slot-with-a-long-name-%d: 64" % slot for slot in range(8))
     many = Site("admin: 127.0.0.1:0\nmemory: 1GiB\nspaces:\n" + "".join(

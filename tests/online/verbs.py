@@ -23,6 +23,7 @@ import admin_site as site  # noqa: E402
 TOOL = os.environ["ROLLCALL"]
 DAEMON = os.environ["ROLLCALLD"]
 DONE, NEGATIVE, USAGE, NO_ANSWER, REFUSED = range(5)
+CODES = {NEGATIVE: "failed", USAGE: "usage", NO_ANSWER: "no_answer", REFUSED: "refused"}
 COLUMNS, ROWS = 80, 24
 SEQUENCE = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
 
@@ -32,7 +33,12 @@ def run(*words, status=DONE, env=None):
     ended = subprocess.run([TOOL, *words], capture_output=True, text=True, timeout=site.ANSWER_S,
                            env={**os.environ, "NO_COLOR": "1", **(env or {})}, check=False)
     assert ended.returncode == status, (words, ended)
-    assert status == DONE or status == NEGATIVE or ended.stdout == "", ended
+    if status not in (DONE, NEGATIVE) and "--json" in words:  # the error is the answer, and one is on stderr
+        said = json.loads(ended.stdout)
+        assert said["schema_version"] == 1 and said["error"]["code"] == CODES[status], ended
+        assert ended.stderr.endswith("rollcall: %s\n" % said["error"]["message"]), ended
+    elif status not in (DONE, NEGATIVE):
+        assert ended.stdout == "", ended
     return ended.stdout, ended.stderr
 
 
@@ -63,6 +69,11 @@ def test_status(both):
         assert feed["table_list"][-1]["last_id"] == 40000
         assert view["disk"]["journal_head"] > 0
     # both ways say the same of what does not change
+    spaces = [told("status", "-s", server)["spaces"] for server in (both.direct, both.page)]
+    held = [{space["name"]: space["held_bytes"] for space in side} for side in spaces]
+    assert held[0] == held[1] and held[0]["feed"] > 0 and held[0]["other"] > 0, held
+    assert "status page alone tells" in run("status", "-s", both.direct)[0]
+    assert "status page alone tells" not in run("status", "-s", both.page)[0]
     direct, page = told("tables", "-s", both.direct), told("tables", "-s", both.page)
     for ours, theirs in zip(direct["spaces"], page["spaces"]):
         for table, other in zip(ours["table_list"], theirs["table_list"]):
@@ -257,6 +268,23 @@ def test_servers(both):
     assert "did you mean --json" in err, err
     run("status", both.direct, "feed", status=USAGE)
     assert run("status", both.direct)[0].startswith(both.direct)
+    # options before the verb, or some of them
+    config = os.path.join(both.here.folder, "config.yaml")
+    before = ("-s", both.direct, "--json", "--timeout", "3s")
+    assert json.loads(run(*before, "status")[0])["schema_version"] == 1
+    assert json.loads(run(*before[:3], "tables", *before[3:], "feed")[0])["spaces"][0]["name"] == "feed"
+    assert "differences" in json.loads(run(*before, "conf", "diff", config, status=NEGATIVE)[0])
+    assert run("--server=" + both.direct, "hot")[0].startswith("KIND")
+    for verb in ("status", "top", "tables", "hot", "get", "conf", "plan"):
+        asked = {"get": ("1",), "conf": ("diff", config)}.get(verb, ())
+        at = ("-s", "127.0.0.1:1") if verb != "plan" else ("--from", "127.0.0.1:1")
+        run(verb, *at, *asked, "--json", status=NO_ANSWER)
+        run(verb, *at, *asked, "--json", "--nonsense", status=USAGE)
+        run(verb, "--nonsense", "--json", status=USAGE)
+    for words in ((), ("-s", "x"), ("-s",), ("--nonsense",)):
+        assert "usage: rollcall [options] VERB" in run(*words, status=USAGE)[1]
+    assert "unknown option --jsno" in run("--jsno", "status", status=USAGE)[1]
+    assert "did you mean status" in run(*before, "stauts", status=USAGE)[1]
     run("status", "-s", status=USAGE)
 
 
@@ -268,6 +296,7 @@ def test_users():
     for server in (both.direct, both.page):
         _, err = run("status", "-s", server, status=REFUSED)
         assert "--auth-file" in err, err
+        run("status", "-s", server, "--json", status=REFUSED)
         run("status", "-s", server, "--auth-file", users)
         run("status", "-s", server, env={"ROLLCALL_AUTH_FILE": users})
         run("status", "-s", server, "--auth-file", os.path.join(here.folder, "wrong"), status=REFUSED)
@@ -353,6 +382,35 @@ def test_nodes(both):
     here.end()
 
 
+def test_large_ids():
+    """With --json-safe-ids no reader of JSON rounds an id."""
+    here = site.Site()
+    both = Both(here)
+    large = 2**53 + 1
+    here.say("incr feed:%d.like 3" % large)
+    for safe, wanted in ((), large), (("--json-safe-ids",), str(large)):
+        key = told("get", "-s", both.direct, *safe, "feed:%d" % large)["keys"][0]
+        assert key["id"] == key["table"]["last_id"] == wanted and key["slots"]["like"] == 3, key
+        for server in both.direct, both.page:
+            spaces = {one["name"]: one for one in told("tables", "-s", server, *safe)["spaces"]}
+            assert spaces["feed"]["table_list"][-1]["last_id"] == wanted, spaces
+            told("hot", "-s", server, *safe)
+        out = run("export", "-s", both.direct, *safe, "feed")[0]
+        assert json.loads(out) == {"id": wanted, "like": 3}, out
+    # its lines are read again, by load and by --resume
+    path = here.write("safe.ndjson", out)
+    said = run("load", "-s", both.direct, "--progress=json", "--mode", "max", "feed", path)[1]
+    first, *_, last = [json.loads(line) for line in said.splitlines()]
+    assert (first["event"], first["rows"]) == ("progress", 1) and first["each_s"] >= 0, said
+    assert last["event"] == "end" and last["stored"] + last["kept"] == 1 and last["refused"] == 0, said
+    run("load", "-s", both.direct, "--progress=xml", "feed", path, status=USAGE)
+    here.say("incr feed:%d.like 1" % (large + 1))
+    run("export", "-s", both.direct, "--json-safe-ids", "--resume", "-o", path, "feed")
+    with open(path, encoding="utf-8") as file:
+        assert [json.loads(line)["id"] for line in file] == [str(large), str(large + 1)]
+    here.end()
+
+
 def test_completion():
     for shell in ("bash", "zsh", "fish"):
         out, _ = run("completion", shell)
@@ -363,6 +421,7 @@ def test_completion():
     script = ('source <("$0" completion bash); rollcall() { "%s" "$@"; }; COMP_WORDS=(rollcall %s); '
               'COMP_CWORD=%d; _rollcall; echo "${COMPREPLY[@]}"')
     for words, at, wanted in (("sta", 1, "status"), ("plan --ids", 2, "--ids-per-day"),
+                              ("-s h:1 --json sta", 4, "status"), ("--json conf d", 3, "diff"),
                               ("completion f", 2, "fish"), ("bench --pipe", 2, "--pipeline")):
         ended = subprocess.run(["bash", "-c", script % (TOOL, words, at), TOOL], capture_output=True,
                                text=True, timeout=site.ANSWER_S, check=True)
@@ -378,7 +437,6 @@ def test_help():
         assert out.startswith("  rollcall %s" % verb) or verb == "completion", out
         assert "usage: rollcall %s" % verb in out
         assert run("help", verb)[0] == out
-    assert "rollcall VERB --json" in run("--json", "status", status=USAGE)[1]
     assert run("version") == run("-V") == run("--version")
 
 
@@ -386,6 +444,7 @@ def main():
     test_help()
     test_completion()
     test_users()
+    test_large_ids()
     here = site.Site(data=True)
     both = Both(here)
     for first in range(0, 40000, 1000):

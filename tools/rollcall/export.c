@@ -42,7 +42,7 @@ struct export
     enum export_format format;
     uint64_t from, to;
     struct part part;
-    bool resume, quiet;
+    bool resume, quiet, safe_ids;
     bool headed;
     unsigned patience_ms;
     enum exit_status failure; /* DONE: what the wire says */
@@ -71,6 +71,7 @@ static bool line_id(const struct export *export, const char *line, size_t length
     if (length < skip || memcmp(line, json, skip) != 0) {
         return false;
     }
+    skip += skip > 0 && length > skip && line[skip] == '"'; /* --json-safe-ids */
     return num_read(line + skip, length - skip, id) > 0;
 }
 
@@ -218,8 +219,9 @@ static void put_head(struct export *export)
 
 static void put_json(struct export *export, const char *id, size_t id_length, const char *record)
 {
-    fputs("{\"id\":", export->out);
-    fwrite(id, 1, id_length, export->out);
+    const char *quote = export->safe_ids && strtoull(id, NULL, 10) > VERB_JSON_SAFE ? "\"" : "";
+
+    fprintf(export->out, "{\"id\":%s%.*s%s", quote, (int)id_length, id, quote);
     for (size_t i = 0; i < export->slot_count; i++) {
         size_t length = strcspn(record, ",");
 
@@ -436,6 +438,7 @@ static void export_help(void)
          "  -o, --output FILE      a new file; else stdout\n"
          "      --resume           go on after the last line of FILE\n"
          "      --timeout SECONDS  the longest wait for the daemon: 0.2, 5min (60)\n"
+         "      --json-safe-ids    ndjson: ids above 2^53 as strings\n"
          "  -q, --quiet            no progress\n"
          "  -h, --help             this text\n"
          "\n"
@@ -493,6 +496,9 @@ static bool take_option(struct export *export, int option, const char *text)
     case 'r':
         export->resume = true;
         return true;
+    case 'j':
+        export->safe_ids = true;
+        return true;
     case 'q':
         export->quiet = true;
         return true;
@@ -517,6 +523,7 @@ static int read_arguments(struct export *export, int argc, char **argv)
                                           {"output", required_argument, NULL, 'o'},
                                           {"resume", no_argument, NULL, 'r'},
                                           {"timeout", required_argument, NULL, 't'},
+                                          {"json-safe-ids", no_argument, NULL, 'j'},
                                           {"quiet", no_argument, NULL, 'q'},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};

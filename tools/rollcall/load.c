@@ -317,6 +317,9 @@ static bool load_run(struct load *load)
         return false; /* a kill in the first batch: where its rejected lines begin is known */
     }
     progress_init(&load->progress, load->options->quiet ? NULL : stderr, "rows", load->before);
+    if (load->options->events) {
+        progress_as_json(&load->progress);
+    }
     return load->fill != NULL ? run_filling(load)
            : raises(load)     ? run_raising(load)
                               : run_streaming(load);
@@ -327,7 +330,7 @@ static bool end_filling(struct load *load, bool done)
 {
     bool whole = done && load->refused <= load->options->max_errors;
 
-    if (load->fill != NULL && whole && !load->options->quiet) {
+    if (load->fill != NULL && whole && !load->options->quiet && !load->options->events) {
         progress_clear(&load->progress);
         fputs("writing the tables that are in memory\n", stderr);
     }
@@ -390,8 +393,10 @@ static int load_end(struct load *load, bool done)
     }
     if (!options->quiet) {
         fprintf(stderr,
-                "%" PRIu64 " stored, %" PRIu64 " kept as they were, %" PRIu64
-                " refused; %.0f rows a second\n",
+                options->events ? "{\"event\":\"end\",\"stored\":%" PRIu64 ",\"kept\":%" PRIu64
+                                  ",\"refused\":%" PRIu64 ",\"each_s\":%.0f}\n"
+                                : "%" PRIu64 " stored, %" PRIu64 " kept as they were, %" PRIu64
+                                  " refused; %.0f rows a second\n",
                 load->stored, load->kept, load->refused,
                 load->progress.began_us != 0 ? progress_rate(&load->progress, rows_of(load)) : 0);
     }

@@ -34,6 +34,8 @@ static void load_help(void)
         "      --offline DIR      no daemon: makes the data directory DIR, new or empty, out of\n"
         "                         rows in the order of their ids; needs --config\n"
         "      --config FILE      rollcalld's, for --offline: it has the space\n"
+        "      --progress=json    on stderr, an object a second, and one at the end; other lines\n"
+        "                         there begin with rollcall:\n"
         "  -q, --quiet            no progress\n"
         "  -h, --help             this text\n"
         "\n"
@@ -124,6 +126,10 @@ static bool load_option(struct load_options *options, int option, const char *te
     case 'g':
         options->config = text;
         return true;
+    case 'p':
+        options->events = true;
+        return strcmp(text, "json") == 0 ||
+               (verb_complain(stderr, "--progress must be json, not \"%s\"", text), false);
     case 'q':
         options->quiet = true;
         return true;
@@ -206,6 +212,7 @@ int load_arguments(struct load_options *options, int argc, char **argv)
                                           {"timeout", required_argument, NULL, 't'},
                                           {"offline", required_argument, NULL, 'o'},
                                           {"config", required_argument, NULL, 'g'},
+                                          {"progress", required_argument, NULL, 'p'},
                                           {"quiet", no_argument, NULL, 'q'},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};

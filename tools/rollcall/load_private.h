@@ -61,7 +61,7 @@ struct load_options {
     uint64_t batch; /* rows */
     uint64_t connections;
     unsigned patience_ms;
-    bool quiet;
+    bool quiet, events;
     char **files; /* "-": stdin */
     size_t file_count;
     const char *offline; /* a directory; NULL: into a daemon */

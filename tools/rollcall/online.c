@@ -2,6 +2,7 @@
 #include "tools/rollcall/online.h"
 
 #include <getopt.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,8 @@ static const struct option_row rows[] = {
     {"tls-key", STRING(target.wire.tls_key), .help = "its key; else it is in the same file"},
     {"timeout", SECONDS(target.timeout_ms, 1), .initial = "3",
      .help = "seconds, 0.2 or 2min: wait no longer"},
-    {"json", FLAG(json), .help = "JSON, one object"},
+    {"json", FLAG(json), .help = "JSON, one object; an error, too"},
+    {"json-safe-ids", FLAG(json_safe_ids), .help = "ids above 2^53 as strings, in JSON"},
     {"fail-missing", FLAG(fail_missing), .help = "exit with 1 if one is not there"},
     {"force", FLAG(force), .help = "also where something is lost"},
     {"new-stream", FLAG(new_stream),
@@ -129,6 +131,16 @@ static bool online_takes(const struct online_verb *verb, const struct option_row
 {
     return online_is_in(of_all, row->name) || online_is_in(verb->takes, row->name) ||
            (!verb->no_server && online_is_in(of_server, row->name));
+}
+
+bool online_has_value(const char *option)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        if (strncmp(option, "--", 2) == 0 && strcmp(option + 2, rows[i].name) == 0) {
+            return rows[i].type != OPTION_BOOL;
+        }
+    }
+    return strcmp(option, "-s") == 0;
 }
 
 /* Words from HELP_COLUMN on, broken before HELP_WIDTH. */
@@ -353,5 +365,72 @@ int online_main(const struct online_verb *verb, int argc, char **argv)
         verb_complain(stderr, "cannot write to stdout");
         return EXIT_STATUS_FAILED;
     }
+    return status;
+}
+
+/* Returns the text instead of a number that readers would round; NULL: it stays. */
+static json_t *json_safe_text(const json_t *value)
+{
+    if (!json_is_integer(value) || json_integer_value(value) <= (json_int_t)VERB_JSON_SAFE) {
+        return NULL;
+    }
+    return json_sprintf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
+}
+
+static void json_make_safe(json_t *within)
+{
+    const char *name;
+    json_t *value, *text;
+    size_t i;
+
+    json_object_foreach(within, name, value)
+    {
+        text = json_safe_text(value);
+        if (text != NULL) {
+            json_object_set_new(within, name, text);
+        } else {
+            json_make_safe(value);
+        }
+    }
+    json_array_foreach(within, i, value)
+    {
+        text = json_safe_text(value);
+        if (text != NULL) {
+            json_array_set_new(within, i, text);
+        } else {
+            json_make_safe(value);
+        }
+    }
+}
+
+void online_put_json(const struct online_options *options, json_t *object)
+{
+    if (options->json_safe_ids) {
+        json_make_safe(object);
+    }
+    json_dumpf(object, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+    putchar('\n');
+}
+
+int online_say_error(int status)
+{
+    static const char *const codes[] = {
+        [EXIT_STATUS_FAILED] = "failed",         [EXIT_STATUS_USAGE] = "usage",
+        [EXIT_STATUS_NO_ANSWER] = "no_answer",   [EXIT_STATUS_REFUSED] = "refused",
+        [EXIT_STATUS_SOME_LINES] = "some_lines", [EXIT_STATUS_TOO_MANY] = "too_many",
+    };
+    json_t *message = json_string(verb_last_complaint());
+
+    if (status == EXIT_STATUS_DONE || *verb_last_complaint() == '\0') {
+        json_decref(message);
+        return status;
+    }
+    json_t *error =
+        json_pack("{s:i, s:{s:s, s:o}}", "schema_version", 1, "error", "code", codes[status],
+                  "message", message != NULL ? message : json_string("not UTF-8: see stderr"));
+
+    json_dumpf(error, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    putchar('\n');
+    json_decref(error);
     return status;
 }

@@ -6,6 +6,7 @@
 #ifndef ROLLCALL_TOOLS_ONLINE_H
 #define ROLLCALL_TOOLS_ONLINE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,7 +30,7 @@ extern const char *const online_sorts[ONLINE_SORTS + 1];
 
 struct online_options {
     struct online_target target;
-    bool json, help, fail_missing, force, new_stream;
+    bool json, json_safe_ids, help, fail_missing, force, new_stream;
     enum online_sort sort;
     unsigned interval_ms, looks;
     /* of `plan` */
@@ -74,6 +75,19 @@ int online_promote_main(int argc, char **argv);
 int online_follow_main(int argc, char **argv);
 int agent_main(int argc, char **argv); /* agent.c */
 int online_completion_main(int argc, char **argv);
+
+/*
+ * With --json a program reads stdout: what was complained of last is the answer, as an object with
+ * an error. None for a negative answer that was printed, of which nobody complained. Returns
+ * status.
+ */
+int online_say_error(int status);
+
+/* Prints a line of JSON; with --json-safe-ids numbers above 2^53 become text in the object. */
+void online_put_json(const struct online_options *options, json_t *object);
+
+/* Is a value to follow that option, as the word after it? */
+bool online_has_value(const char *option);
 
 /* May colours be used there: a terminal, no NO_COLOR, TERM not dumb. */
 bool online_colours(int fd);

@@ -13,19 +13,23 @@ static void completion_bash(void)
     printf("# bash completion of rollcall: rollcall completion bash >"
            "/usr/share/bash-completion/completions/rollcall\n"
            "_rollcall() {\n"
-           "    local cur=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]}\n"
-           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-           "        COMPREPLY=($(compgen -W '");
+           "    local cur=${COMP_WORDS[COMP_CWORD]} verb= word\n"
+           "    local verbs='");
     for (size_t i = 0; i < verb_count; i++) {
         printf("%s%s", i > 0 ? " " : "", verbs[i].name);
     }
-    printf("' -- \"$cur\"))\n"
+    printf("'\n"
+           "    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
+           "        [[ -z $verb && \" $verbs \" == *\" $word \"* ]] && verb=$word\n"
+           "    done\n"
+           "    if [ -z \"$verb\" ]; then\n"
+           "        COMPREPLY=($(compgen -W \"$verbs\" -- \"$cur\"))\n"
            "    elif [[ $cur == -* ]]; then\n"
            "        COMPREPLY=($(compgen -W \"$(rollcall \"$verb\" --help 2>/dev/null |\n"
            "            grep -oE -- '--[a-z][a-z-]*' | sort -u)\" -- \"$cur\"))\n"
            "    elif [ \"$verb\" = completion ]; then\n"
            "        COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$cur\"))\n"
-           "    elif [ \"$verb\" = conf ] && [ \"$COMP_CWORD\" -eq 2 ]; then\n"
+           "    elif [ \"$verb\" = conf ] && [ \"$word\" = conf ]; then\n"
            "        COMPREPLY=($(compgen -W 'diff' -- \"$cur\"))\n"
            "    else\n"
            "        COMPREPLY=($(compgen -f -- \"$cur\"))\n"

@@ -275,8 +275,7 @@ static int get_print(const struct get_run *run)
     if (run->options->json) {
         json_t *object = json_pack("{s:i, s:O}", "schema_version", 1, "keys", run->answers);
 
-        json_dumpf(object, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
-        putchar('\n');
+        online_put_json(run->options, object);
         json_decref(object);
     } else {
         json_array_foreach(run->answers, i, answer)
@@ -322,7 +321,7 @@ static int get_run(const struct online_options *options)
 
 int online_get_main(int argc, char **argv)
 {
-    static const char *const takes[] = {"json", "fail-missing", NULL};
+    static const char *const takes[] = {"json", "json-safe-ids", "fail-missing", NULL};
     static const struct online_verb verb = {
         .name = "get",
         .words = "[SPACE:]ID[:MEMBER] ...",

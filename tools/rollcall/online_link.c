@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "tools/rollcall/dial.h"
+#include "tools/rollcall/verb.h"
 #include "tools/rollcall/wire.h"
 
 #define HTTP_PREFIX "http://"
@@ -33,7 +34,7 @@ bool online_fail(struct online_link *link, enum exit_status status, const char *
     va_end(arguments);
     link->status = status;
     if (!link->quiet) {
-        fprintf(stderr, "rollcall: %s\n", link->error);
+        verb_complain(stderr, "%s", link->error);
     }
     return false;
 }

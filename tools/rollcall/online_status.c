@@ -25,11 +25,10 @@ static json_t *status_look(const struct online_options *options, enum online_dep
     return view;
 }
 
-static int status_give(json_t *view, json_t *part, bool json)
+static int status_give(const struct online_options *options, json_t *view, json_t *part)
 {
-    if (json) {
-        json_dumpf(part, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
-        putchar('\n');
+    if (options->json) {
+        online_put_json(options, part);
     }
     json_decref(view);
     return EXIT_STATUS_DONE;
@@ -62,7 +61,7 @@ static int status_run(const struct online_options *options)
     size_t i;
 
     if (view == NULL || options->json) {
-        return view == NULL ? (int)status : status_give(view, view, true);
+        return view == NULL ? (int)status : status_give(options, view, view);
     }
     printf("%s\n", online_text_daemon(line, view));
     if (*online_text_nodes(line, view) != '\0') {
@@ -74,16 +73,16 @@ static int status_run(const struct online_options *options)
     {
         printf("%s\n", online_text_space(line, space));
     }
-    if (json_object_get(view, "attention") == NULL && isatty(STDERR_FILENO)) {
-        fprintf(stderr, "What needs attention its status page knows: -s http://HOST:%s\n",
-                ONLINE_ADMIN_PORT);
+    if (json_object_get(view, "attention") == NULL) {
+        printf("\nNeeds attention: its status page alone tells: -s http://HOST:" ONLINE_ADMIN_PORT
+               "\n");
     }
-    return status_give(view, view, false);
+    return status_give(options, view, view);
 }
 
 int online_status_main(int argc, char **argv)
 {
-    static const char *const takes[] = {"json", NULL};
+    static const char *const takes[] = {"json", "json-safe-ids", NULL};
     static const struct online_verb verb = {
         .name = "status",
         .words = "[SERVER]",
@@ -151,7 +150,7 @@ static int tables_run(const struct online_options *options)
     } else if (options->json) {
         json_t *part = json_pack("{s:i, s:O}", "schema_version", 1, "spaces", spaces);
 
-        status_give(part, part, true);
+        status_give(options, part, part);
     } else {
         printf("%s\n", online_text_table_heading(line));
         json_array_foreach(spaces, i, space)
@@ -169,7 +168,7 @@ static int tables_run(const struct online_options *options)
 
 int online_tables_main(int argc, char **argv)
 {
-    static const char *const takes[] = {"json", NULL};
+    static const char *const takes[] = {"json", "json-safe-ids", NULL};
     static const struct online_verb verb = {
         .name = "tables",
         .words = "[SPACE]",
@@ -203,7 +202,7 @@ static int hot_run(const struct online_options *options)
 
     if (options->json) {
         json_object_set_new(hot, "schema_version", json_integer(1));
-        return status_give(view, hot, true);
+        return status_give(options, view, hot);
     }
     printf("%-8s %8s  %s\n", "KIND", "SHARE", "KEY");
     for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
@@ -213,12 +212,12 @@ static int hot_run(const struct online_options *options)
                    readable_share(share, online_real(top, "share")), online_text(top, "key"));
         }
     }
-    return status_give(view, view, false);
+    return status_give(options, view, view);
 }
 
 int online_hot_main(int argc, char **argv)
 {
-    static const char *const takes[] = {"json", NULL};
+    static const char *const takes[] = {"json", "json-safe-ids", NULL};
     static const struct online_verb verb = {
         .name = "hot",
         .words = "[SERVER]",

@@ -63,8 +63,7 @@ static void top_print(const struct top *top)
         return;
     }
     if (top->options->json) {
-        json_dumpf(top->view, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
-        putchar('\n');
+        online_put_json(top->options, top->view);
     } else {
         online_top_compose(top->view, top->sort, "", ONLINE_TOP_LINES_MAX, &lines);
         for (size_t i = 0; i < lines.count; i++) {
@@ -160,7 +159,7 @@ static int top_run(const struct online_options *options)
 
 int online_top_main(int argc, char **argv)
 {
-    static const char *const takes[] = {"json", "sort", "interval", "looks", NULL};
+    static const char *const takes[] = {"json", "json-safe-ids", "sort", "interval", "looks", NULL};
     static const struct online_verb verb = {
         .name = "top",
         .words = "[SERVER]",

@@ -266,21 +266,16 @@ static void add_slots(json_t *space, const char *slots)
     json_object_set_new(space, "slots", json_string(text));
 }
 
-static void add_memory(json_t *space, const json_t *newest)
+/* Bytes an id, as the status page has it, or by the newest table, which is planned like others. */
+static double bytes_each(const json_t *space, const json_t *newest)
 {
-    uint64_t tables = online_number(space, "tables") + online_number(space, "spare") -
-                      online_number(space, "cold_tables");
-    uint64_t each = online_number(newest, "bytes") + online_number(newest, "aux_pool_bytes") +
-                    online_number(newest, "extend_pool_bytes") +
-                    online_number(newest, "exceptions_bytes");
+    uint64_t bytes = online_number(newest, "bytes") + online_number(newest, "aux_pool_bytes") +
+                     online_number(newest, "extend_pool_bytes");
+    uint64_t capacity = online_number(newest, "capacity");
 
-    json_object_set_new(
-        space, "held_bytes",
-        json_integer((json_int_t)(newest != NULL ? tables * each : online_number(space, "bytes"))));
-    json_object_set_new(space, "bytes_each",
-                        json_real(online_number(newest, "capacity") > 0
-                                      ? (double)each / (double)online_number(newest, "capacity")
-                                      : 0));
+    return online_real(space, "bytes_each") >= 0 ? online_real(space, "bytes_each")
+           : capacity > 0                        ? (double)bytes / (double)capacity
+                                                 : 0;
 }
 
 struct forecast_room online_room(const json_t *space, const json_t *newest)
@@ -295,8 +290,7 @@ struct forecast_room online_room(const json_t *space, const json_t *newest)
 
     if (room.any_ids && strcmp(online_text(space, "kind"), "counter") == 0) {
         forecast_growing(&room, online_number(space, "records"), online_number(space, "capacity"),
-                         online_number(space, "growth_left_bytes"),
-                         online_real(space, "bytes_each"));
+                         online_number(space, "growth_left_bytes"), bytes_each(space, newest));
     }
     return room;
 }
@@ -347,7 +341,6 @@ static bool complete_space(struct online_link *link, json_t *space, const json_t
     if (!view_tables(link, space, depth)) {
         return false;
     }
-    add_memory(space, online_newest(space));
     add_forecast(space, online_newest(space), now_s);
     return true;
 }

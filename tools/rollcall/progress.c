@@ -9,6 +9,7 @@
 
 #define TERMINAL_EVERY_US 200000u
 #define LINE_EVERY_US     10000000u
+#define EVENT_EVERY_US    1000000u
 #define CLEAR_LINE        "\r\033[K"
 #define PART_MAX          64
 
@@ -20,6 +21,13 @@ void progress_init(struct progress *progress, FILE *to, const char *unit, uint64
     progress->began_us = clock_monotonic_us();
     progress->next_us =
         progress->began_us + (progress->terminal ? TERMINAL_EVERY_US : LINE_EVERY_US);
+}
+
+void progress_as_json(struct progress *progress)
+{
+    progress->json = true;
+    progress->terminal = false;
+    progress->next_us = progress->began_us;
 }
 
 double progress_rate(const struct progress *progress, uint64_t done)
@@ -48,6 +56,21 @@ static void print_left(char text[PART_MAX], double seconds)
              s / 60 % 60, s % 60);
 }
 
+static void tell_event(struct progress *progress, uint64_t done, uint64_t whole, const char *more)
+{
+    fprintf(progress->to, "{\"event\":\"progress\",\"%s\":%" PRIu64 ",\"each_s\":%.0f",
+            progress->unit, done, progress_rate(progress, done));
+    if (whole > 0) {
+        fprintf(progress->to, ",\"whole\":%" PRIu64, whole);
+    }
+    if (more != NULL) {
+        fprintf(progress->to, ",\"waits\":\"%s\"", more);
+    }
+    fputs("}\n", progress->to);
+    fflush(progress->to);
+    progress->next_us = clock_monotonic_us() + EVENT_EVERY_US;
+}
+
 void progress_tell(struct progress *progress, uint64_t done, uint64_t whole, const char *more)
 {
     char amount[PART_MAX];
@@ -56,6 +79,10 @@ void progress_tell(struct progress *progress, uint64_t done, uint64_t whole, con
     char share[PART_MAX] = "";
 
     if (progress->to == NULL || clock_monotonic_us() < progress->next_us) {
+        return;
+    }
+    if (progress->json) {
+        tell_event(progress, done, whole, more);
         return;
     }
     double rate = progress_rate(progress, done);

@@ -18,10 +18,13 @@ struct progress {
     const char *unit;
     uint64_t from; /* what was done before this run */
     uint64_t began_us, next_us;
+    bool json;  /* an event a second, for programs */
     bool shown; /* a line stands on the terminal */
 };
 
 void progress_init(struct progress *progress, FILE *to, const char *unit, uint64_t from);
+/* Tells as JSON, one object a line, the first one at once. */
+void progress_as_json(struct progress *progress);
 /* whole: 0: not known. more: text after the line, or NULL. Costs little when nothing is due. */
 void progress_tell(struct progress *progress, uint64_t done, uint64_t whole, const char *more);
 /* Takes the line away: before anything else is printed to the same terminal. */

@@ -3,15 +3,25 @@
 #include <stdarg.h>
 #include <string.h>
 
+static _Thread_local char last_complaint[VERB_COMPLAINT_MAX];
+
 enum verb_exit verb_complain(FILE *to, const char *format, ...)
 {
+    char complaint[VERB_COMPLAINT_MAX];
     va_list arguments;
     va_start(arguments, format);
-    fputs("rollcall: ", to);
-    vfprintf(to, format, arguments);
-    fputc('\n', to);
+    vsnprintf(complaint, sizeof(complaint), format, arguments);
     va_end(arguments);
+    fprintf(to, "rollcall: %s\n", complaint);
+    if (to == stderr) {
+        memcpy(last_complaint, complaint, sizeof(complaint));
+    }
     return VERB_USAGE;
+}
+
+const char *verb_last_complaint(void)
+{
+    return last_complaint;
 }
 
 bool verb_ends_with(const char *name, const char *suffix)

@@ -10,6 +10,9 @@
 
 #include "base/exit_status.h"
 
+#define VERB_COMPLAINT_MAX 8192
+#define VERB_JSON_SAFE     (1ull << 53) /* a double holds no larger id; with --json-safe-ids: text */
+
 enum verb_exit {
     VERB_SOUND = EXIT_STATUS_DONE,
     VERB_DAMAGED = EXIT_STATUS_FAILED, /* something is not as it was written, or is missing */
@@ -33,6 +36,8 @@ int verb_help_main(int argc, char **argv); /* help, help VERB */
 /* `rollcall: ...` and a newline to `to`; returns VERB_USAGE. */
 __attribute__((format(printf, 2, 3))) enum verb_exit verb_complain(FILE *to, const char *format,
                                                                    ...);
+/* What this thread complained of last, to stderr; "": nothing. */
+const char *verb_last_complaint(void);
 
 bool verb_ends_with(const char *name, const char *suffix); /* and has something before it */
 /* Returns what stands after the last slash. */

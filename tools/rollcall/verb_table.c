@@ -54,7 +54,7 @@ void verb_usage(FILE *to)
     fputs("  rollcall status\n"
           "  rollcall top -s 10.0.0.5:11211\n"
           "  rollcall plan --ids-per-day 20M --days 30 --slots repost:14,like:18\n"
-          "usage: rollcall VERB [options]; rollcall VERB --help: its options; rollcall -V\n",
+          "usage: rollcall [options] VERB [options]; rollcall VERB --help; rollcall -V\n",
           to);
     for (size_t i = 0; i < verb_count; i++) {
         if (verbs[i].main != verb_help_main) { /* this text, which is to fit a screen */
@@ -77,9 +77,6 @@ int verb_refuse(const char *name)
 {
     const char *nearest = verb_nearest(name);
 
-    if (*name == '-') {
-        return (int)verb_complain(stderr, "options come after the verb: rollcall VERB %s", name);
-    }
     return (int)verb_complain(stderr, "unknown verb \"%s\"%s%s; see rollcall help", name,
                               nearest != NULL ? "; did you mean " : "",
                               nearest != NULL ? nearest : "");
