@@ -26,7 +26,7 @@ struct lead {
     struct repl_receiver *receiver; /* NULL: it began as a leader */
     struct repl_control control;
     pthread_mutex_t lock; /* one change at a time */
-    bool leaves;          /* it begins anew: no further change */
+    bool leaves;          /* it begins anew, or ends: no further change */
     bool led;             /* as it leaves */
     _Atomic bool anew;    /* the receiver has ended as the daemon begins anew: no further change */
     char *next;           /* the node it is to follow then; NULL: nobody said */
@@ -402,9 +402,13 @@ bool lead_begin(struct lead *lead)
 
 void lead_end(struct lead *lead)
 {
-    if (lead != NULL) {
-        repl_receiver_stop(lead->receiver);
+    if (lead == NULL) {
+        return;
     }
+    pthread_mutex_lock(&lead->lock); /* a change that is under way ends before */
+    lead->leaves = true;
+    repl_receiver_stop(lead->receiver);
+    pthread_mutex_unlock(&lead->lock);
 }
 
 void lead_destroy(struct lead *lead)
