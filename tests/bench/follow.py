@@ -11,8 +11,8 @@ $ROLLCALLD and $ROLLCALL name the programs (else build/). Several may be named; 
 goal. Nothing is judged: exit 1 only if something does not run. What is compared takes turns, --rounds times,
 as a machine's speed changes within seconds; the median of the pairs' ratios counts. Worker and load have a
 core each (data.py); followers share the load's, so `worker` shows what they cost who is followed, and not
-what a machine of two cores gives to all. In `readers` the follower's worker and its readers have a core, and
-all that works for the increments has the other one.
+what a machine of two cores gives to all. In `readers` the follower's worker and its readers have a core, all
+that works for the increments has the other one, and the follower's threads go first on both (SCHED_FIFO).
 """
 import argparse
 import datetime
@@ -208,6 +208,8 @@ def readers(options):
         follower = leader.followers[0]
         on_core(min, leader)
         os.sched_setaffinity(follower.process.pid, {max(os.sched_getaffinity(0))})  # the worker: it has one
+        for thread in os.listdir("/proc/%d/task" % follower.process.pid):
+            os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(1))
         quiet, beside = [], []
         for _ in range(options.rounds):
             quiet.append(read_p99(follower, options))
