@@ -283,24 +283,12 @@ static void wake_waiting(const struct spaces *before, const struct spaces *after
     }
 }
 
-static uint64_t reload_held_bytes(const struct engine *engine)
-{
-    struct engine_figures figures = {0};
-    uint64_t bytes = 0;
-
-    engine->functions->figures(engine, &figures);
-    for (size_t i = 0; i < ENGINE_MEMORY_KINDS; i++) {
-        bytes += figures.memory[i].held_bytes;
-    }
-    return bytes;
-}
-
 /* Returns what a space that stays will hold: what it takes of `next`, or for a while what it has
  * now. */
 static uint64_t space_will_hold(const struct space *space, const struct space_settings *next)
 {
     struct space_settings taken;
-    uint64_t now = reload_held_bytes(space->engine);
+    uint64_t now = engine_held_bytes(space->engine);
 
     settings_space_next(&space->settings, next, &taken);
     uint64_t then = settings_space_bytes(&taken);

@@ -312,6 +312,18 @@ struct engine {
     struct row *row; /* its tables; NULL: it has none, and nothing survives a restart */
 };
 
+/* Returns the memory of all kinds that it has set aside. */
+static inline uint64_t engine_held_bytes(const struct engine *engine)
+{
+    struct engine_figures figures = {0};
+    uint64_t bytes = 0;
+    engine->functions->figures(engine, &figures);
+    for (size_t kind = 1; kind < ENGINE_MEMORY_KINDS; kind++) {
+        bytes += figures.memory[kind].held_bytes;
+    }
+    return bytes;
+}
+
 static inline uint64_t engine_recycled(const struct engine *engine)
 {
     struct engine_figures figures = {0};

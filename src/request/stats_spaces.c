@@ -27,18 +27,6 @@ static void emit_figures(struct stats_out *out, const struct space *space)
     }
 }
 
-static uint64_t held_bytes(const struct engine *engine)
-{
-    struct engine_figures own = {0};
-    uint64_t bytes = 0;
-
-    engine->functions->figures(engine, &own);
-    for (size_t kind = 1; kind < ENGINE_MEMORY_KINDS; kind++) {
-        bytes += own.memory[kind].held_bytes;
-    }
-    return bytes;
-}
-
 void stats_spaces(struct stats_out *out)
 {
     for (size_t i = 0; i < out->worker->spaces->count; i++) {
@@ -48,7 +36,7 @@ void stats_spaces(struct stats_out *out)
         out->prefix = space->name;
         stats_text(out, "key", space->settings.key);
         emit_figures(out, space);
-        stats_number(out, "held_bytes", held_bytes(engine));
+        stats_number(out, "held_bytes", engine_held_bytes(engine));
         engine->functions->stats_space(engine, stats_text, out);
     }
     out->prefix = NULL;
