@@ -165,6 +165,17 @@ static void read_below(const struct counter *counter, struct engine_op *op)
     }
 }
 
+/* The value is there, as text. */
+static inline void end_printed(const struct counter *counter, struct engine_op *op, size_t length)
+{
+    op->status = ENGINE_DONE;
+    op->error = ENGINE_E_NONE;
+    op->value_length = (uint32_t)length;
+    if (op->want_cas) {
+        op->cas_now = values_token(counter, op, op->value, length);
+    }
+}
+
 /* A whole record, the short way. False: nothing was done. */
 static bool read_printed(const struct counter *counter, struct engine_op *op,
                          const struct counter_table *table, const struct counter_locus *locus)
@@ -176,12 +187,7 @@ static bool read_printed(const struct counter *counter, struct engine_op *op,
     if (length == 0 || UNLIKELY(!whole && counter->engine.role_cache)) {
         return false;
     }
-    op->status = ENGINE_DONE;
-    op->error = ENGINE_E_NONE;
-    op->value_length = (uint32_t)length;
-    if (op->want_cas) {
-        op->cas_now = values_token(counter, op, op->value, length);
-    }
+    end_printed(counter, op, length);
     return true;
 }
 
@@ -195,12 +201,7 @@ static __attribute__((noinline)) bool read_one_printed(const struct counter *cou
     if (length == 0) {
         return false;
     }
-    op->status = ENGINE_DONE;
-    op->error = ENGINE_E_NONE;
-    op->value_length = (uint32_t)length;
-    if (op->want_cas) {
-        op->cas_now = values_token(counter, op, op->value, length);
-    }
+    end_printed(counter, op, length);
     return true;
 }
 
