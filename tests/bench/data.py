@@ -361,6 +361,17 @@ def late(options):
             *middle[name][:2], name, middle[name][1] / middle["alone"][1], LATE_GOAL))
 
 
+def parser_of(parts):
+    """What every file of such parts is told; the rest is its own."""
+    parser = argparse.ArgumentParser(description="See the top of this file.")
+    add = parser.add_argument
+    add("parts", nargs="+", choices=list(parts))
+    add("--rounds", type=int, default=7)
+    add("--seconds", type=int, default=3, help="of load in a round")
+    add("--directory", help="where directories of data and configurations are made (default: TMPDIR)")
+    return parser
+
+
 def run_parts(parts, options):
     """Those that were asked for, one after the other. Returns the exit status."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
@@ -380,16 +391,12 @@ PARTS = {"everysec": everysec, "start": start, "replay": replay, "cold": cold, "
 
 
 def main():
-    parser = argparse.ArgumentParser(description="See the top of this file.")
+    parser = parser_of(PARTS)
     add = parser.add_argument
-    add("parts", nargs="+", choices=list(PARTS))
-    add("--rounds", type=int, default=7)
-    add("--seconds", type=int, default=3, help="of load in a round")
     add("--table-size", default="256MiB", help="start: of each of %d tables" % SPACES)
     add("--delay", type=int, default=100, help="cold: ms a read of the disk takes")
     add("--rate", type=int, default=8000, help="cold, late: requests a second")
     add("--late-rate", type=int, default=50000, help="late: ids a second")
-    add("--directory", help="where the data directories are made (default: TMPDIR)")
     options = parser.parse_args()
     return run_parts(PARTS, options)
 

@@ -14,7 +14,6 @@ time of a shard's worker, as the generator needs cores of its own: a page of 20 
 of half of them to each of two, which work at one time. What a request costs beside its ids is halved by nobody, and
 less of it falls to each where more are sent together (--pipeline).
 """
-import argparse
 import os
 import re
 import shutil
@@ -29,7 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "repl"))
 from data import (CONNECTIONS, IDS, Pinned, Server, Failure, one_space, protocol, ratio_of_pairs,  # noqa: E402
-                  rollcall, run_parts)
+                  parser_of, rollcall, run_parts)
 from ports import free_port  # noqa: E402
 
 PROXY_GOAL, SHARDS_GOAL = 0.9, 1.8
@@ -194,13 +193,9 @@ PARTS = {"incr": lambda options: proxied("incr", options), "page": lambda option
 
 
 def main():
-    parser = argparse.ArgumentParser(description="See the top of this file.")
+    parser = parser_of(PARTS)
     add = parser.add_argument
-    add("parts", nargs="+", choices=list(PARTS))
-    add("--rounds", type=int, default=7)
-    add("--seconds", type=int, default=3, help="of load in a round")
     add("--pipeline", type=int, default=16, help="requests together on a connection")
-    add("--directory", help="where data directories and configurations are made (default: TMPDIR)")
     options = parser.parse_args()
     return run_parts(PARTS, options)
 

@@ -14,7 +14,6 @@ core each (data.py); followers share the load's, so `worker` shows what they cos
 what a machine of two cores gives to all. In `readers` the follower's worker and its readers have a core, all
 that works for the increments has the other one, and the follower's threads go first on both (SCHED_FIFO).
 """
-import argparse
 import datetime
 import os
 import shutil
@@ -28,7 +27,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 from data import (CONNECTIONS, IDS, Pinned, Server, Failure, judge, one_space, ratio_of_pairs,  # noqa: E402
-                  run_parts)
+                  parser_of, run_parts)
 
 WORKER_GOALS = {1: 1.05, 3: 1.10}
 ACK_GOAL, LAG_GOAL_MS, READERS_GOAL, COPY_GOAL = 0.7, 5, 1.3, 1.3
@@ -268,14 +267,10 @@ PARTS = {"worker": worker, "ack": ack, "lag": lag, "readers": readers, "copy": c
 
 
 def main():
-    parser = argparse.ArgumentParser(description="See the top of this file.")
+    parser = parser_of(PARTS)
     add = parser.add_argument
-    add("parts", nargs="+", choices=list(PARTS))
-    add("--rounds", type=int, default=7)
-    add("--seconds", type=int, default=3, help="of load in a round")
     add("--rate", type=int, default=20000, help="lag, readers: requests a second")
     add("--gib", type=int, default=2, help="copy: size of the tables")
-    add("--directory", help="where the data directories are made (default: TMPDIR)")
     options = parser.parse_args()
     return run_parts(PARTS, options)
 

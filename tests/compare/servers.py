@@ -5,8 +5,12 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "protocol"))
+from ports import free_port  # noqa: E402
 
 START_S = 60
 END_S = 20
@@ -53,12 +57,6 @@ class Failure(Exception):
 
 class Skip(Exception):
     """What cannot be measured here, and why."""
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def memory_available():
