@@ -2,7 +2,7 @@
  * table_merge.c: the next file of a dumped table, from its file and its older overlay.
  *
  * Records move only within a page, so the groups are read, changed and written a piece at a time,
- * in a table that is never whole: its memory is given back behind the writer. Its dicts are loaded
+ * in a table that is never whole: its memory is given back after the writer. Its dicts are loaded
  * whole; they hold little.
  *
  * A table that holds more than its file is shaped for gets a file of 2^doubles times as many

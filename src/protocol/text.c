@@ -137,7 +137,7 @@ static bool parse_increment(struct text_parser *parser, enum verb verb)
     return true;
 }
 
-/* The same of a get of one key, "get KEY", behind which nothing has come. */
+/* The same of a get of one key, "get KEY", after which nothing has come. */
 static bool parse_lone_get(struct text_parser *parser)
 {
     static const char get[] = "get ";

@@ -7,7 +7,7 @@
  * and the turn is run again, so that only what is still needed is held. Most of it is in the cache
  * then; and each time something was answered.
  *
- * Changes are carried out one by one, but wait together: the pages of those behind one that waits
+ * Changes are carried out one by one, but wait together: the pages of those after one that waits
  * are asked for with its own. Else a client that loads old ids would cost a wake and a turn each.
  */
 #include "request/dispatch_private.h"
