@@ -489,7 +489,6 @@ char *repl_waits_print(const struct repl_waits *waits, char text[REPL_WAITS_TEXT
 
 void repl_feeds_stats(struct repl_feeds *feeds, struct repl_feeds_stats *stats)
 {
-    uint64_t now_us = clock_monotonic_us();
     uint64_t reign = data_reign(feeds->data); /* of a promotion that no follower has asked since */
 
     memset(stats, 0, sizeof(*stats));
@@ -499,6 +498,8 @@ void repl_feeds_stats(struct repl_feeds *feeds, struct repl_feeds_stats *stats)
     stats->durable = journal_durable(feeds->journal);
     stats->in_sync = feeds->ack && repl_feeds_in_sync(feeds);
     pthread_mutex_lock(&feeds->lock);
+    uint64_t now_us = clock_monotonic_us(); /* after all that is in the samples */
+
     stats->waits.count = feeds->waited_count;
     stats->waits.lacks = feeds->waits_lack;
     for (size_t i = 0; i < feeds->waited_count; i++) {
