@@ -30,7 +30,7 @@ extern const char *const online_sorts[ONLINE_SORTS + 1];
 
 struct online_options {
     struct online_target target;
-    bool json, json_safe_ids, help, fail_missing, force, new_stream;
+    bool json, json_safe_ids, fail_missing, force, new_stream;
     enum online_sort sort;
     unsigned interval_ms, looks;
     /* of `plan` */

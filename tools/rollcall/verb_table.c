@@ -4,7 +4,7 @@
 
 #include "base/options.h"
 #include "tools/rollcall/backup.h"
-#include "tools/rollcall/bench.h"
+#include "tools/rollcall/bench_kit.h"
 #include "tools/rollcall/export.h"
 #include "tools/rollcall/inspect.h"
 #include "tools/rollcall/load.h"
