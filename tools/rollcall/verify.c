@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "base/size.h"
 #include "store/dir_lock.h"
@@ -18,7 +19,6 @@
 
 /* Beside a daemon files come and go: what is found is only said if it is found again. */
 #define ATTEMPTS_BESIDE_DAEMON 3
-#define NAMES_FIRST            16
 #define CLEAR_LINE             "\r\033[K"
 
 /* ---- what is printed ---- */
@@ -143,16 +143,9 @@ void verify_count_file(struct verify *verify, const char *name)
 static void take_name(void *context, const char *name)
 {
     struct verify *verify = context;
-    if (verify->names_count == verify->names_capacity) {
-        size_t capacity = verify->names_capacity ? 2 * verify->names_capacity : NAMES_FIRST;
-        char **grown = memory_zalloc(capacity * sizeof(*grown));
-        if (verify->names_count > 0) {
-            memcpy(grown, verify->names, verify->names_count * sizeof(*grown));
-        }
-        free(verify->names);
-        verify->names = grown;
-        verify->names_capacity = capacity;
-    }
+
+    verify->names = array_room(verify->names, verify->names_count, &verify->names_room,
+                               sizeof(*verify->names));
     verify->names[verify->names_count++] = memory_strdup(name);
 }
 
