@@ -1,6 +1,4 @@
 /* backup.c: the verb backup: its command line, and the order of its steps. */
-#include "tools/rollcall/backup.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,6 +11,7 @@
 #include "tools/rollcall/arguments.h"
 #include "tools/rollcall/backup_private.h"
 #include "tools/rollcall/dial.h"
+#include "tools/rollcall/verb.h"
 #include "tools/rollcall/wire.h"
 
 #define PATIENCE_MS 5000 /* for the daemon's word where its data lies */
@@ -47,8 +46,7 @@ static enum exit_status ask_daemon(struct backup *backup)
 
     if (told && backup->data[0] != '/') {
         status = EXIT_STATUS_USAGE;
-        snprintf(wire.error, sizeof(wire.error), "%.200s: it has no data directory",
-                 wire_peer_address(peer));
+        snprintf(wire.error, sizeof(wire.error), "%.200s: it has no data directory", peer->address);
     }
     if (status != EXIT_STATUS_DONE) {
         verb_complain(stderr, "%s; --data names the directory without a daemon", wire.error);

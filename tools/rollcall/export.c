@@ -3,8 +3,6 @@
  * wherever it ends it can be taken up again: after the connection broke by itself, later with
  * --from or --resume.
  */
-#include "tools/rollcall/export.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -81,7 +79,7 @@ static size_t part_line(const struct export *export, char line[PART_LINE_MAX])
 {
     return export->part.count == 0
                ? 0
-               : (size_t)snprintf(line, PART_LINE_MAX, EXPORT_NOTE " %s --hash %u/%u\n",
+               : (size_t)snprintf(line, PART_LINE_MAX, VERB_EXPORT_NOTE " %s --hash %u/%u\n",
                                   export->space, export->part.number, export->part.count);
 }
 
@@ -94,7 +92,7 @@ static bool part_is_of_file(const struct export *export, int fd)
     ssize_t got = pread(fd, first, sizeof(first) - 1, 0);
     size_t there = got > 0 ? (size_t)got : 0;
     bool same = length > 0 ? memcmp(first, line, there < length ? there : length) == 0
-                           : first[0] != EXPORT_NOTE[0];
+                           : first[0] != VERB_EXPORT_NOTE[0];
 
     if (!same) {
         first[strcspn(first, "\n")] = '\0';
@@ -127,7 +125,7 @@ static bool find_end(struct export *export, int fd)
     off_t kept = from + (end - tail) + 1;
 
     line = line != NULL ? line + 1 : tail;
-    export->headed = line[0] != EXPORT_NOTE[0];
+    export->headed = line[0] != VERB_EXPORT_NOTE[0];
     if (!export->headed) {
         kept = 0; /* behind it a line of names may be missing */
     } else if (line_id(export, line, (size_t)(end - line), &last)) {
@@ -287,13 +285,13 @@ static enum export_end export_refused(struct export *export, const char *line)
     progress_clear(&export->progress);
     if (export->slot_count > 0) {
         export->failure = EXIT_STATUS_FAILED;
-        verb_complain(stderr, "%s: %s" GO_ON, wire_peer_address(export->peer), line, export->from);
+        verb_complain(stderr, "%s: %s" GO_ON, export->peer->address, line, export->from);
     } else if (wire_wants_login(&export->wire, line)) {
         verb_complain(stderr, "%s", export->wire.error);
     } else {
         export->failure = strncmp(line, mistaken, sizeof(mistaken) - 1) == 0 ? EXIT_STATUS_USAGE
                                                                              : EXIT_STATUS_REFUSED;
-        verb_complain(stderr, "%s: %s", wire_peer_address(export->peer), line);
+        verb_complain(stderr, "%s: %s", export->peer->address, line);
     }
     return EXPORT_REFUSED;
 }
@@ -304,7 +302,7 @@ static enum export_end export_differs(struct export *export)
     progress_clear(&export->progress);
     export->failure = EXIT_STATUS_FAILED;
     verb_complain(stderr, "%s: the space has other slots than before; begin anew",
-                  wire_peer_address(export->peer));
+                  export->peer->address);
     return EXPORT_REFUSED;
 }
 

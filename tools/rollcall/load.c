@@ -1,6 +1,4 @@
 /* load.c: the verb load: the loop over all lines. */
-#include "tools/rollcall/load.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

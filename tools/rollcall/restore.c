@@ -14,8 +14,8 @@
 #include "base/size.h"
 #include "store/vfs.h"
 #include "tools/rollcall/arguments.h"
-#include "tools/rollcall/backup.h"
 #include "tools/rollcall/backup_private.h"
+#include "tools/rollcall/verb.h"
 
 #define RESTORING     ".restoring"
 #define RESTORE_BEGUN "RESTORE.begun"

@@ -9,13 +9,6 @@
 #include "net/tls.h"
 #include "tools/rollcall/dial.h"
 
-struct wire_peer {
-    char *address, *port, *auth_file;
-    char host[WIRE_ERROR_MAX];
-    char login[WIRE_LOGIN_MAX];
-    struct net_tls_context *tls;
-};
-
 void wire_target_init(struct wire_target *target)
 {
     const char *file = getenv(WIRE_AUTH_FILE);
@@ -110,34 +103,4 @@ void wire_peer_destroy(struct wire_peer *peer)
     free(peer->port);
     free(peer->auth_file);
     free(peer);
-}
-
-const char *wire_peer_address(const struct wire_peer *peer)
-{
-    return peer->address;
-}
-
-const char *wire_peer_port(const struct wire_peer *peer)
-{
-    return peer->port;
-}
-
-const char *wire_peer_host(const struct wire_peer *peer)
-{
-    return peer->host;
-}
-
-const char *wire_peer_login(const struct wire_peer *peer)
-{
-    return peer->login;
-}
-
-const char *wire_peer_auth_file(const struct wire_peer *peer)
-{
-    return peer->auth_file;
-}
-
-const struct net_tls_context *wire_peer_tls(const struct wire_peer *peer)
-{
-    return peer->tls;
 }

@@ -54,17 +54,18 @@ void wire_target_init(struct wire_target *target);
 /* ---- the peer ---- */
 
 struct net_tls_context;
-struct wire_peer;
+/* Only read. */
+struct wire_peer {
+    char *address, *port;        /* the port where the address has none */
+    char *auth_file;             /* NULL: none */
+    char host[WIRE_ERROR_MAX];   /* that the certificate must be of */
+    char login[WIRE_LOGIN_MAX];  /* name:password; "": none */
+    struct net_tls_context *tls; /* NULL: none */
+};
 
 /* Reads the files. NULL with `error`: an option or a file is wrong. */
 struct wire_peer *wire_peer_create(const struct wire_target *target, const char *port,
                                    char error[WIRE_ERROR_MAX]);
 void wire_peer_destroy(struct wire_peer *peer); /* NULL: no-op */
-const char *wire_peer_address(const struct wire_peer *peer);
-const char *wire_peer_port(const struct wire_peer *peer);  /* where the address has none */
-const char *wire_peer_host(const struct wire_peer *peer);  /* that the certificate must be of */
-const char *wire_peer_login(const struct wire_peer *peer); /* name:password; "": none */
-const char *wire_peer_auth_file(const struct wire_peer *peer);
-const struct net_tls_context *wire_peer_tls(const struct wire_peer *peer); /* NULL: none */
 
 #endif
