@@ -11,7 +11,6 @@
 #include "base/check.h"
 #include "base/memory.h"
 
-
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const struct journal_found *)a)->name, ((const struct journal_found *)b)->name);

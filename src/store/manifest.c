@@ -11,7 +11,6 @@
 #include "base/check.h"
 #include "base/memory.h"
 
-
 /* ---- what is allowed ---- */
 
 static const char plain_characters[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
@@ -268,8 +267,8 @@ bool manifest_add_file(struct manifest *manifest, struct manifest_space *space,
         manifest_find_file(manifest, file->name)) {
         return false;
     }
-    space->files = array_room(space->files, space->files_count, &space->files_room,
-                              sizeof(*space->files));
+    space->files =
+        array_room(space->files, space->files_count, &space->files_room, sizeof(*space->files));
     struct manifest_file *place = space->files + manifest_place_of(space, file->name, &found);
     size_t after = (size_t)(space->files + space->files_count - place);
     memmove(place + 1, place, after * sizeof(*place));

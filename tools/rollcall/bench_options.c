@@ -79,7 +79,7 @@ static const struct option_row rows[] = {
     {"seed", NUMBER(seed, 0, INT64_MAX), .initial = "1", .help = "of the drawn ids"},
     {"pid", NUMBER(pid, 1, PID_MAX),
      .help = "the server's process: report its processor time a request"},
-    {"json", FLAG(json), .help = "results as one JSON object"},
+    {"json", FLAG(json), .help = "the results, which are a JSON object, in one line"},
     {"progress", FLAG(progress), .help = "a line each second on stderr, as on a terminal"},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
