@@ -1,6 +1,5 @@
 /* worker.c: a worker thread: its event loop, its connections, the queue of new ones. */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -12,6 +11,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "net/peer.h"
 #include "net/private.h"
 #include "net/tls.h"
@@ -306,17 +306,10 @@ static void *worker_main(void *argument)
 
 bool net_worker_start(struct net_worker *worker)
 {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all); /* signals are the main thread's */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&worker->thread, NULL, worker_main, worker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (code != 0) {
-        errno = code;
+    worker->started = thread_start(&worker->thread, worker_main, worker, "worker");
+    if (!worker->started) {
         return false;
     }
-    worker->started = true;
     while (sem_wait(&worker->opened) != 0) {
         CHECK(errno == EINTR);
     }

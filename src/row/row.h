@@ -7,66 +7,62 @@
  *     base 0            base 4,601              base 9,150
  *     | table 0, closed | table 1, closed       | table 2 ...... frontier ...... (ahead) ->
  *
- * Routing. Tables are ordered by base; an id belongs to the table with the largest base at or below
- * it. Ranges neither overlap nor leave gaps; below the first base (after recycling) is nothing.
+ * Routing. An id belongs to the table with the largest base at or below it. Ranges have no gaps;
+ * below the first base, after recycling, there is nothing.
  *
- * Frontier. The largest id of a table that is not *ahead*. An id is ahead when it lies above the
- * frontier and above the table's window, or above its *end*: a full table's range and an eighth
- * above its first id, as far as that range is known. While it is not known, an id is ahead when it
- * lies further above what the stream has passed (all but its highest few ids) than a part of what
- * the table spans so far (its reach). Ahead ids never move the frontier: one typo moves nothing.
+ * Frontier: the largest id of a table that is not *ahead*. Ahead ids never move it, so one typo
+ * moves nothing. An id is ahead if it lies above the frontier and also above the table's window, or
+ * above its *end*: a full table's range and an eighth, from its first id. While that range is not
+ * known, an id is ahead if it lies further above the stream (all but its highest few ids) than the
+ * table's reach, a part of what the table spans so far.
  *
- * Apart. Ahead ids are held exactly in one table of the row that is none of the others, a dict
- * alone: `apart`. It has its image as the others have; openings, dumps and merges do not touch it.
- * An id apart goes in place, as a new id does, once it is not ahead any more and its table has
- * room: when a table has opened at or below it, when its table closes or leaves memory, and when
- * room apart is needed. Each such move is a change in the journal (CHANGE_INSIDE), made with the
- * world stopped. A row's first table does not know its ids: the first `sample` of them go apart,
- * then it settles: the frontier is set by ids around the shortest span that more than half of them
- * are in (so nearly half may be strays).
+ * Apart. Ahead ids are held exactly, in a dict of the row alone: `apart`. It has its image as the
+ * tables have; openings, dumps and merges do not touch it. An id apart goes in place, as a new id
+ * does, once it is not ahead any more and its table has room: when a table has opened at or below
+ * it, when its table closes or leaves memory, and when room apart is needed. Each such move is a
+ * change in the journal (CHANGE_INSIDE), made with the world stopped. A row's first table does not
+ * know its ids: the first `sample` of them go apart, then the table settles: ids around the
+ * shortest span that more than half of them are in set the frontier, so nearly half may be strays.
  *
- * Opening. A table that reaches its fill (capacity less late-room) while its frontier + 1 is below
- * the next base opens a table at frontier + 1, and from then on only takes late ids: it is
- * *closed*. Where the stream nears the end of a table that is not full the next one opens above
- * that end. When ROW_CLUSTER ahead ids of a table lie within its reach of each other, a table opens
- * for them, anywhere in the row, a little below the smallest, since more may come in any order; ids
- * between go on to the older table. When the stream itself has left the table for ahead ids (the
- * newest ROW_LEAP of them are three in four of what came, and most new ids of the row belong to
- * this table's range) and there are ROW_BULK, or the room for them is used up, a table opens for
- * the bulk of them; its range is not known. (No table opens if its window would take fewer than
- * ROW_CLUSTER of them.)
+ * Opening. A table that reaches its fill (capacity less late-room) opens a table at frontier + 1,
+ * if no table begins there, and takes only late ids from then on: it is *closed*. Where the stream
+ * nears the end of a table that is not full, the next one opens above that end. When ROW_CLUSTER
+ * ahead ids of a table lie within its reach of each other, a table opens for them anywhere in the
+ * row, a little below the smallest, since more may come in any order; ids between still go to the
+ * older table. When the stream itself has left the table for ahead ids (the newest ROW_LEAP of them
+ * are three in four of what came, and most new ids of the row belong to this table's range) and
+ * there are ROW_BULK of them, or no more room for them, a table opens for most of them; its range
+ * is not known. No table opens whose window would take fewer than ROW_CLUSTER of them.
  *
  * A table opened for ahead ids is a *jump* until it is a quarter full: the ids may be typos after
  * all. Half of the tables (one at least) may be jumps; without recycling jumps leave as many tables
  * free as the ids below them need (half of the tables at most). A further jump takes the place of
- * the oldest one, if tables are recycled and the oldest is not where most ids come in (a table is
- * no jump once ROW_CLUSTER ids came there); else its ids stay apart.
+ * the oldest one, if tables are recycled and most ids do not come in there (a table is no jump once
+ * ROW_CLUSTER ids came there); else its ids stay apart.
  *
- * A closed table at its capacity takes one layer, a second table of the same shape from the same
- * memory; from then on every new id of its range goes to the layer, so an id never changes sides.
- * When that is full too, or the memory for what spills is, and tables are dumped, both are dumped
- * out of turn: their files grow (row/row_cold.h). In a row without a log further layers follow, up
- * to ROW_LAYERS_MAX, each for what the one before has no room for; where no region is left for one,
- * a table that nothing came to gives its own.
+ * A closed table at its capacity gets one layer, a second table of the same shape. Every new id of
+ * its range goes to the layer from then on, so an id never changes sides. When that is full too, or
+ * the memory for what spills is, and tables are dumped, both are dumped out of turn: their files
+ * grow (row/row_cold.h). In a row without a log up to ROW_LAYERS_MAX layers follow, each for what
+ * the one before has no room for; if no region is free, a table that nothing came to gives its own.
  *
  * Memory. `tables` regions of `table_bytes` are reserved when the row is made. With `recycle` one
- * of them is always spare and zeroed: when the spare is taken, the table opened longest ago is
- * recycled, but no table that is needed for the opening and not the one where most ids came in
- * since the last opening. With a stream that rises the recycled table has the smallest ids. If
- * there is a table below it, that table takes over its range, and remembers up to where ids had
- * come there (row/row_dropped.h): these are answered as ids below the oldest table are, until a
- * table opens there, which happens when the stream of the table below reaches them. With `dump` the
- * table is dumped instead (row/row_cold.h). Without either, all regions are used, then new ids are
- * refused.
+ * of them is always spare and zeroed: when it is taken, the table opened longest ago is recycled,
+ * but no table that the opening needs, and not the one where most ids came in since the last
+ * opening. If there is a table below the recycled one, that table takes over its range and
+ * remembers up to where ids had come there (row/row_dropped.h): these are answered as ids below the
+ * oldest table are, until the stream of the table below reaches them and a table opens there. With
+ * `dump` the table is dumped instead (row/row_cold.h). Without either, new ids are refused once all
+ * regions are used.
  *
  * Who acts. Workers only ask: row_admit() answers ROW_WAIT where the row must change first, the
- * engine leaves its ticket with row_wait() and answers pending; the keeper (one thread) calls
- * row_maintain(), which changes the row with the world stopped (base/barrier.h) and wakes them.
- * Clearing and zeroing memory happens outside the stop.
+ * engine leaves its ticket with row_wait() and answers pending. The keeper (one thread) calls
+ * row_maintain(), which changes the row with the world stopped (base/barrier.h) and wakes them;
+ * memory is cleared and zeroed outside the stop.
  *
  * With a log each such change is an event (row/row_log.h), and the log is asked for room first. If
- * it has none nothing is changed, waiting requests are woken, and requests that would have to wait
- * are refused, except one now and then that has the keeper try again.
+ * it has none, nothing is changed, waiting requests are woken, and requests that would wait are
+ * refused, except one now and then that has the keeper try again.
  *
  * Thread rule: row_find, row_admit, row_removed, row_too_far, row_wait: any thread inside the
  * barrier. row_maintain, row_populate: one thread each, outside. The rest: world stopped, or nobody

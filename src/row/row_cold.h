@@ -10,52 +10,46 @@
  *         '--------------'
  *     file durable, named by the manifest --- world stopped: cold, region given back
  *
- * Before a table leaves for the first time the event WHOLE says so. From there on every change of
- * it and of its layers is journaled whole (all slots named), for good: whether it is dumped or not,
- * in this process or another one, here or on a machine that replays this journal and dumps it when
- * that likes. Its state has it, and the event touches the table: no image of before goes on to
- * hold, or a start would know nothing of it (tests/litmus/whole.py finds both).
+ * Whole changes. Before a table leaves for the first time, the event WHOLE says so. From there on
+ * every change of it and of its layers is journaled whole (all slots named), for good: also in
+ * another process, and on a machine that replays this journal and dumps the table when it likes.
+ * The event touches the table: an image from before it must not go on to hold, or a start would
+ * not know (tests/litmus/whole.py finds both).
  *
- * From S on every change of a tapped table also goes into the overlay as a whole record. The file
- * is right for all that did not change since S, so file and overlay together are the table, and
- * replay never reads the disk. Until the switch the table is read and changed in memory as any
- * other: there is no state between the two. Changes of a dumped table are whole as well. The
- * overlay begins empty at each DUMP image: a second DUMP image of the same table may follow without
- * the tap having been off.
+ * The tap. From S on every change of a tapped table also goes into the overlay as a whole record.
+ * The file is right for all that did not change since S, so file and overlay together are the
+ * table, and replay never reads the disk. Until the switch the table is read and changed in memory
+ * as any other. The overlay begins empty at each DUMP image, also at a second one in a row.
  *
- * The row dumps the table it would have recycled (row.h), when the next opening would find no free
- * region. Ids apart stay in memory, since they move when another table opens there. No more tables
- * are dumped than are needed. Requests that need a region meanwhile wait for the dump (ROW_WAIT).
- * If the last dump failed, new ids are refused until one succeeds. The next round of images tries
- * the dump again; or, some seconds later, the first request that needs it does, and then requests
- * wait again. A dump whose overlay had no room for the changes meanwhile has not failed yet, since
- * that may be a matter of a moment: the next round begins it again at once, with a wider overlay,
- * ROW_OVERRUNS_MAX times in all. If no table may be dumped, or ROW_ROUTES_MAX tables are there, new
- * ids are refused.
+ * Which table. The row dumps the table it would have recycled (row.h) when the next opening would
+ * find no free region, and no more tables than are needed. Ids apart stay in memory. Requests that
+ * need a region meanwhile wait for the dump (ROW_WAIT). If the last dump failed, new ids are
+ * refused until one succeeds: the next round of images tries again, or, some seconds later, the
+ * first request that needs it does, and then requests wait again. A dump whose overlay had no room
+ * for the changes meanwhile has not failed yet: the next round begins it again at once, with a
+ * wider overlay, ROW_OVERRUNS_MAX times in all. If no table may be dumped, or ROW_ROUTES_MAX tables
+ * are there, new ids are refused.
  *
  * A layer is dumped with its table, and the layer's image begins first: replay leaves out changes
  * below the table's S and cannot tell without the disk whether an id is the table's or the layer's,
  * so all changes of both must be whole from there on. If the layer changed between the two
- * beginnings it is imaged once more. If the layer's image fails, the tap of its table is taken off
- * as well: code that drops an overlay looks at both.
+ * beginnings it is imaged once more. If its image fails, its table's tap is taken off as well:
+ * code that drops an overlay looks at both.
  *
- * A leaving or dumped table takes late ids up to its capacity, and no layer. One that is not closed
- * takes no id above its frontier: another table opens there, once the dump has ended.
+ * What it takes. A leaving or dumped table takes late ids, and no layer. One that is not closed
+ * takes no id above its frontier: another table opens there, once the dump has ended. The kind's
+ * files grow (row_table.grows_to): the overlay takes what comes, and the next merge writes a file
+ * that is large enough. A change that finds no room in the overlay waits for the merge that is
+ * under way or about to be, so its client hears `busy` only where merges fail or take too long.
+ *
+ * After a merge failed, the round of images goes on without a further merge: a file that cannot be
+ * read, or a full disk, stops no checkpoint. For some seconds the next rounds pass over that table
+ * and merge others.
  *
  * With dumps_max the keeper recycles the dumped table opened longest ago when there are more. No
- * event says that a table was dumped: the manifest does, by the role of its file.
- *
- * A dumped table takes what comes late, as far as the kind's files grow (row_table.grows_to): the
- * overlay takes it, and the next merge writes a file that is large enough. A change that finds no
- * room in the overlay waits for the merge that is under way or about to be; so its client hears
- * `busy` only where merges fail, or take longer than a request may wait.
- *
- * After a merge failed, the round of images goes on without a further merge, so that a file that
- * cannot be read, or a full disk, stops no checkpoint. For some seconds the next rounds pass over
- * that table and merge others, as changes wait for room in their overlays.
- *
- * A dumped table that changed or was touched needs an image of its overlay; the state in that image
- * holds, not the one in the dumped file.
+ * event says that a table was dumped: the manifest does, by the role of its file. A dumped table
+ * that changed or was touched needs an image of its overlay; the state in that image holds, not the
+ * one in the dumped file.
  *
  * Thread rule: row_cold_wanted: any thread; what says "inside": any thread inside the barrier; the
  * rest with the world stopped.

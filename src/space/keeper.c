@@ -1,12 +1,11 @@
 #include "space/keeper.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "row/row.h"
 #include "space/spaces.h"
 
@@ -159,23 +158,11 @@ static void set_jobs(struct keeper *keeper, const struct spaces *spaces)
 
 bool keeper_start(struct keeper *keeper, const struct spaces *spaces)
 {
-    sigset_t all;
-    sigset_t before;
-
     CHECK(!keeper->started);
     pthread_mutex_lock(&keeper->lock);
     set_jobs(keeper, spaces);
     pthread_mutex_unlock(&keeper->lock);
-    sigfillset(&all); /* signals are the main thread's */
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    int problem = pthread_create(&keeper->thread, NULL, keeper_run, keeper);
-
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    keeper->started = problem == 0;
-    if (keeper->started) {
-        (void)pthread_setname_np(keeper->thread, "keeper");
-    }
-    errno = problem;
+    keeper->started = thread_start(&keeper->thread, keeper_run, keeper, "keeper");
     return keeper->started;
 }
 

@@ -1,9 +1,8 @@
 /* cold_pool.c: the threads that read, ending them, and waiting for them when a file goes. */
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 
 #include "base/point.h"
+#include "base/thread.h"
 #include "store/cold_private.h"
 
 #define WAKE_BATCH 64
@@ -117,22 +116,14 @@ static void *read_main(void *context)
 
 bool cold_pool_start(struct cold *cold)
 {
-    sigset_t all, before;
-    int error = 0;
-    sigfillset(&all); /* signals are the main thread's */
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    while (error == 0 && cold->threads < cold->config.threads) {
+    for (; cold->threads < cold->config.threads; cold->threads++) {
         char name[16];
-        pthread_t *thread = &cold->thread[cold->threads];
-        error = pthread_create(thread, NULL, read_main, cold);
-        if (error == 0) {
-            snprintf(name, sizeof(name), "cold-%u", cold->threads++);
-            (void)pthread_setname_np(*thread, name);
+        snprintf(name, sizeof(name), "cold-%u", cold->threads);
+        if (!thread_start(&cold->thread[cold->threads], read_main, cold, name)) {
+            return false;
         }
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = error;
-    return error == 0;
+    return true;
 }
 
 void cold_stop(struct cold *cold)

@@ -23,16 +23,15 @@
  * Room on the disk is allocated before it is promised: a segment is made whole, and the next one
  * before the present one is used up, so a full disk makes journal_reserve() say no (`full`), and
  * never a record that cannot be written. The sync thread tries again each second. Should a file
- * system break that promise (full when it is written), journal_commit() says false, `full` is set
- * and the records stay in the ring until they can be written: not acknowledged, but not lost. The
- * journal tries each second.
+ * system break that promise, journal_commit() says false, `full` is set and the records stay in the
+ * ring until they can be written: not acknowledged, but not lost.
  *
- * Such a disk is one where a checkpoint, which frees older segments, finds no room either. The
+ * On a full disk a checkpoint, which frees older segments, may find no room either. So the
  * checkpoint's thread calls journal_keep_room(): from then on room that comes back is the
- * checkpoint's first, and writers get it after journal_go_on(). A small file, once there is room
- * for it besides the next segment, is kept as ballast for the start after a kill, which needs a
- * segment before it can trim any: it then begins with a small one. journal_open() takes no ballast
- * unless it must, and makes none; that there is none is no trouble.
+ * checkpoint's first, and writers get it after journal_go_on(). And once there is room for it
+ * besides the next segment, a small file is kept as ballast for the start after a kill, which needs
+ * a segment before it can trim any: it then begins with a small one. A start takes the ballast only
+ * if it must, and does without if there is none.
  *
  * A failed fdatasync is never tried again on its file: what the kernel then holds is unknown. The
  * journal begins a new segment at the durable position and writes what is not durable again, from
@@ -278,9 +277,9 @@ struct journal_scan {
 /*
  * Reads the stream of a directory in order. Never changes a file. Segments must follow one another
  * without a gap from the one that holds `from`; older ones are not read. It is damage too if none
- * holds `from`, or the stream ends below it. The journal's own records are not given, but
- * reigns. No segment at
- * all: CLEAN and `empty`, with end = from, if from is 0 or JOURNAL_FROM_OLDEST (then end is 0).
+ * holds `from`, or the stream ends below it. `record` (NULL: nobody) is given
+ * none of the journal's own records but reigns. No segment at all: CLEAN and `empty`, with end =
+ * from, if from is 0 or JOURNAL_FROM_OLDEST (then end is 0).
  */
 enum journal_scan_end journal_scan(struct vfs *vfs, const char *directory,
                                    struct journal_scan *scan, journal_record_fn *record,

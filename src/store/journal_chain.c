@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/check.h"
 #include "base/memory.h"
-
-#define FIRST_CAPACITY 16
 
 static int by_name(const void *a, const void *b)
 {
@@ -38,15 +37,7 @@ static void entry(void *context, const char *name)
     if (!journal_name_parse(name, &start)) {
         return;
     }
-    if (chain->count == chain->capacity) {
-        chain->capacity = chain->capacity ? 2 * chain->capacity : FIRST_CAPACITY;
-        struct journal_found *grown = memory_zalloc(chain->capacity * sizeof(*grown));
-        if (chain->count > 0) {
-            memcpy(grown, chain->found, chain->count * sizeof(*grown));
-        }
-        free(chain->found);
-        chain->found = grown;
-    }
+    chain->found = array_room(chain->found, chain->count, &chain->room, sizeof(*chain->found));
     struct journal_found *found = &chain->found[chain->count++];
     *found = (struct journal_found){.name_start = start};
     journal_name(found->name, start);

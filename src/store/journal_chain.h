@@ -34,7 +34,7 @@ struct journal_found {
 
 struct journal_chain {
     struct journal_found *found; /* all; the sound ones first, by number */
-    size_t count, sound, capacity;
+    size_t count, sound, room;
     struct journal_found **live; /* in the order of the stream */
     size_t live_count;
     uint64_t durable;       /* the highest mark of a live one; 0: none */

@@ -116,7 +116,8 @@ static bool journal_scan_give(struct reader *reader, const unsigned char *bytes,
         reader->at >= reader->scan->from) {
         return give_reign(reader, bytes);
     }
-    if (journal_word_type(word) < JOURNAL_TYPES_RESERVED || reader->at < reader->scan->from) {
+    if (journal_word_type(word) < JOURNAL_TYPES_RESERVED || reader->at < reader->scan->from ||
+        reader->record == NULL) {
         return true;
     }
     struct journal_record record = {

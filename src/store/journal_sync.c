@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/check.h"
+#include "base/thread.h"
 #include "store/journal_private.h"
 
 #define CLEAR_BYTES (256u << 10) /* at a time */
@@ -414,13 +415,7 @@ bool journal_sync_start(struct journal *journal)
     journal->synced_us = journal->vfs->functions->now_us(journal->vfs);
     journal->marked_us = journal->synced_us;
     journal->marked = journal_written(journal);
-    int error = pthread_create(&journal->thread, NULL, sync_main, journal);
-    if (error != 0) {
-        errno = error;
-        return false;
-    }
-    (void)pthread_setname_np(journal->thread, "journal");
-    return true;
+    return thread_start(&journal->thread, sync_main, journal, "journal");
 }
 
 void journal_sync_stop(struct journal *journal)

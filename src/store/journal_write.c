@@ -10,6 +10,7 @@
 #include <sched.h>
 
 #include "base/check.h"
+#include "base/thread.h"
 #include "store/journal_private.h"
 
 #define SPINS_BEFORE_YIELD 100
@@ -196,13 +197,7 @@ void journal_kick_writer(struct journal *journal)
 
 bool journal_writer_start(struct journal *journal)
 {
-    int error = pthread_create(&journal->writer, NULL, write_main, journal);
-    if (error != 0) {
-        errno = error;
-        return false;
-    }
-    (void)pthread_setname_np(journal->writer, "journal-write");
-    return true;
+    return thread_start(&journal->writer, write_main, journal, "journal-write");
 }
 
 void journal_writer_stop(struct journal *journal)

@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/check.h"
 #include "base/memory.h"
-
-#define FILES_FIRST 16 /* places of a space's first list of files */
 
 /* ---- what is allowed ---- */
 
@@ -259,18 +258,6 @@ const struct manifest_file *manifest_find_file(const struct manifest *manifest, 
     return NULL;
 }
 
-static void files_grow(struct manifest_space *space)
-{
-    size_t capacity = space->files_capacity ? 2 * space->files_capacity : FILES_FIRST;
-    struct manifest_file *files = memory_zalloc(capacity * sizeof(*files));
-    if (space->files_count > 0) {
-        memcpy(files, space->files, space->files_count * sizeof(*files));
-    }
-    free(space->files);
-    space->files = files;
-    space->files_capacity = capacity;
-}
-
 bool manifest_add_file(struct manifest *manifest, struct manifest_space *space,
                        const struct manifest_file *file)
 {
@@ -280,9 +267,8 @@ bool manifest_add_file(struct manifest *manifest, struct manifest_space *space,
         manifest_find_file(manifest, file->name)) {
         return false;
     }
-    if (space->files_count == space->files_capacity) {
-        files_grow(space);
-    }
+    space->files =
+        array_room(space->files, space->files_count, &space->files_room, sizeof(*space->files));
     struct manifest_file *place = space->files + manifest_place_of(space, file->name, &found);
     size_t after = (size_t)(space->files + space->files_count - place);
     memmove(place + 1, place, after * sizeof(*place));

@@ -79,7 +79,7 @@ struct manifest_space {
     struct manifest_data data[MANIFEST_DATA_MAX];
     size_t data_count;
     struct manifest_file *files; /* sorted by name */
-    size_t files_count, files_capacity;
+    size_t files_count, files_room;
 };
 
 struct manifest_reign {

@@ -8,8 +8,9 @@
  * order. It goes out in blocks of 1 MiB, each given to the disk at once, so that the sync at the
  * end has little left to do and nobody else is held up by it. Between two calls the caller may
  * pause, or give up with abandon. A file is never overwritten, and never changed once it is
- * committed. table_file_commit: all but header and footer; fdatasync; header and footer; fdatasync;
- *     sync_dir.
+ * committed.
+ *
+ * table_file_commit: all but header and footer; fdatasync; header and footer; fdatasync; sync_dir.
  * So a file with header and footer is whole after any power cut, and a committed one is durable.
  * Whatever goes wrong before, the file is unlinked; after a kill or a cut a part of one may be left
  * under its name, which table_file_open refuses: the manifest does not name it, delete it.

@@ -280,9 +280,5 @@ int load_cold_main(int argc, char **argv)
     if (!load_cold_parse(argc, argv, &options)) {
         return EXIT_USAGE;
     }
-    if (options.common.help) {
-        bench_options_help(&load_kit);
-        return 0;
-    }
-    return run_rounds(&options) ? 0 : EXIT_FAILED;
+    return options.common.help || run_rounds(&options) ? 0 : EXIT_FAILED;
 }

@@ -197,7 +197,7 @@ static char *put_key(const struct bench_workload *workload, const struct bench_k
     char *end = NULL;
 
     if (form_of(workload)->tail == TAIL_MEMBER) {
-        end = bench_put(text, workload->head + 1, workload->head_length - 1);
+        end = bench_put(text, workload->head, workload->head_length);
         end += num_print(end, id & ~BENCH_FOREIGN);
         end = bench_put(end, key->suffix, key->suffix_length);
     } else {

@@ -1,6 +1,7 @@
 /* The options of the comparisons: which go together, and what they change in the common part. */
 #include "tests/load/kit.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,9 +17,9 @@ static const char *const layouts[] = {"records", "slots", "hash", "hash-all", "s
 static const char *const protocols[] = {"text", "binary", "redis", NULL};
 
 static const struct option_row rows[] = {
-    {"protocol", BENCH_WORD(struct load_options, common.protocol, protocols), .initial = "text",
+    {"protocol", ARGUMENTS_WORD(struct load_options, common.protocol, protocols), .initial = "text",
      .help = "dialect of the requests; mix: text only"},
-    {"layout", BENCH_WORD(struct load_options, layout, layouts), .initial = "records",
+    {"layout", ARGUMENTS_WORD(struct load_options, layout, layouts), .initial = "records",
      .help = "records: a key an id; slots: a key a slot, to load and read other servers; with "
              "--protocol redis also hash: a hash an id, a field a slot; hash-all: the same, read "
              "by HGETALL; sets: exist, a set an id"},
@@ -26,7 +27,7 @@ static const struct option_row rows[] = {
      .help = "draw ids by Zipf's law, with a theta of 0.01 to 2.00; without, all alike; not mix"},
     {"cpus", BENCH_STRING(struct load_options, cpus),
      .help = "processors the threads are kept on, in turns, like 1 or 0,2-5"},
-    {"rounds", BENCH_NUMBER(struct load_options, rounds, 1, LOAD_ROUNDS_MAX),
+    {"rounds", ARGUMENTS_NUMBER(struct load_options, rounds, 1, LOAD_ROUNDS_MAX),
      .help = "cold: so often --seconds without and --seconds with reads of old ids (5), --old per "
              "cent of --rate (8000); the others are of the newest --window"},
     {.name = NULL},
@@ -143,19 +144,15 @@ static int begin_thread(const struct bench_options *common, uint64_t thread)
     return load_cpus_pin(&load_options_of(common)->pins, thread);
 }
 
-/* A list of processors is digits, commas and dashes: it needs no escapes. */
-static void report(const struct bench_options *common, bool json)
+static void report(const struct bench_options *common, json_t *object)
 {
     const struct load_options *options = load_options_of(common);
-    const char *layout = layouts[options->layout];
-    double theta = (double)options->zipf / HUNDREDTHS;
 
-    printf(json ? ",\"layout\":\"%s\",\"zipf\":%.2f" : "layout         %s, zipf %.2f", layout,
-           theta);
+    json_object_set_new(object, "layout", json_string(layouts[options->layout]));
+    json_object_set_new(object, "zipf", json_real((double)options->zipf / HUNDREDTHS));
     if (*options->cpus != '\0') {
-        printf(json ? ",\"cpus\":\"%s\"" : ", on processors %s", options->cpus);
+        json_object_set_new(object, "cpus", json_string(options->cpus));
     }
-    fputs(json ? "" : "\n", stdout);
 }
 
 const struct bench_kit load_kit = {

@@ -9,7 +9,6 @@
 
 #include "tests/load/cold.h"
 #include "tests/load/kit.h"
-#include "tools/rollcall/bench.h"
 
 #define EXIT_USAGE 2
 

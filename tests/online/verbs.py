@@ -284,6 +284,10 @@ def test_servers(both):
     for words in ((), ("-s", "x"), ("-s",), ("--nonsense",)):
         assert "usage: rollcall [options] VERB" in run(*words, status=USAGE)[1]
     assert "unknown option --jsno" in run("--jsno", "status", status=USAGE)[1]
+    for verb, wrong, meant in (("export", "--formt", "--format"), ("load", "--colums", "--columns"),
+                               ("verify", "--quite", "--quiet"), ("bench", "--pipline", "--pipeline")):
+        said = run(verb, wrong, "x", status=USAGE)[1]
+        assert "unknown option %s; did you mean %s; see rollcall %s --help" % (wrong, meant, verb) in said, said
     assert "did you mean status" in run(*before, "stauts", status=USAGE)[1]
     run("status", "-s", status=USAGE)
 

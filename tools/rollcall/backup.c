@@ -1,8 +1,5 @@
 /* backup.c: the verb backup: its command line, and the order of its steps. */
-#include "tools/rollcall/backup.h"
-
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +8,18 @@
 
 #include "base/size.h"
 #include "store/vfs.h"
+#include "tools/rollcall/arguments.h"
 #include "tools/rollcall/backup_private.h"
 #include "tools/rollcall/dial.h"
+#include "tools/rollcall/verb.h"
 #include "tools/rollcall/wire.h"
 
 #define PATIENCE_MS 5000 /* for the daemon's word where its data lies */
 
 struct backup {
     struct wire_target target;
-    char data[VFS_PATH_MAX]; /* "": the daemon says */
+    char *data_named;        /* by the option; NULL: the daemon says */
+    char data[VFS_PATH_MAX]; /* "": not known yet */
     char *to;
     bool copies, unverified, quiet;
     struct copy copy;
@@ -46,8 +46,7 @@ static enum exit_status ask_daemon(struct backup *backup)
 
     if (told && backup->data[0] != '/') {
         status = EXIT_STATUS_USAGE;
-        snprintf(wire.error, sizeof(wire.error), "%.200s: it has no data directory",
-                 wire_peer_address(peer));
+        snprintf(wire.error, sizeof(wire.error), "%.200s: it has no data directory", peer->address);
     }
     if (status != EXIT_STATUS_DONE) {
         verb_complain(stderr, "%s; --data names the directory without a daemon", wire.error);
@@ -177,76 +176,57 @@ static void say_done(const struct backup *backup)
 
 /* ---- the command line ---- */
 
-static void backup_help(void)
-{
-    puts(
-        "  rollcall backup /backup/monday\n"
-        "  rollcall backup --data /var/lib/rollcall /backup/monday\n"
-        "\n"
-        "usage: rollcall backup [options] DIR\n"
+static const struct option_row backup_rows[] = {
+    {"server", ARGUMENTS_TEXT(struct backup, target.server), .initial = WIRE_SERVER,
+     .help = "of the daemon"},
+    WIRE_ROWS(struct backup, target),
+    {"data", ARGUMENTS_TEXT(struct backup, data_named),
+     .help = "its data directory, without asking; it need not run"},
+    {"copy", ARGUMENTS_FLAG(struct backup, copies), .help = "no hard links"},
+    {"no-verify", ARGUMENTS_FLAG(struct backup, unverified), .help = "not to read it once more"},
+    {"quiet", ARGUMENTS_FLAG(struct backup, quiet), .help = "no progress"},
+    {.name = NULL},
+};
+
+static const struct arguments backup_line = {
+    .name = "backup",
+    .words = "DIR",
+    .examples = "  rollcall backup /backup/monday\n"
+                "  rollcall backup --data /var/lib/rollcall /backup/monday\n",
+    .does =
         "Makes a backup of a running daemon's data directory in DIR: table files by hard link on\n"
         "the same file system, else copied, and the journal up to one LSN. The daemon is not held\n"
         "up. Then DIR is verified, and BACKUP lists its files with their checksums. A backup that\n"
         "was killed goes on when it is made again.\n"
-        "Started as the daemon's user or root, on its machine.\n"
+        "Started as the daemon's user or root, on its machine.",
+    .ends =
+        "DIR is a data directory: rollcall restore DIR NEW makes one of it that is apart from it.\n"
         "Exit status: 0 done and sound, 1 not, 2 bad options, no data directory, or DIR is not\n"
-        "for it, 3 no answer, 4 the daemon refuses the user.\n"
-        "\n"
-        "  -s, --server ADDRESS   of the daemon (" WIRE_SERVER ")\n" WIRE_OPTIONS_HELP
-        "      --data DATA        its data directory, without asking; it need not run\n"
-        "      --copy             no hard links\n"
-        "      --no-verify        not to read it once more\n"
-        "  -q, --quiet            no progress\n"
-        "  -h, --help             this text\n"
-        "\n"
-        "DIR is a data directory: rollcall restore DIR NEW makes one of it that is apart from it.");
-}
+        "for it, 3 no answer, 4 the daemon refuses the user.",
+    .rows = backup_rows,
+    .words_least = 1,
+    .words_most = 1,
+};
 
-/* -1: go on. */
-static int backup_arguments(struct backup *backup, int argc, char **argv)
+static int backup_run(struct backup *backup)
 {
-    static const struct option known[] = {
-        {"server", required_argument, NULL, 's'}, WIRE_OPTIONS,
-        {"data", required_argument, NULL, 'd'},   {"copy", no_argument, NULL, 'c'},
-        {"no-verify", no_argument, NULL, 'n'},    {"quiet", no_argument, NULL, 'q'},
-        {"help", no_argument, NULL, 'h'},         {0}};
-    int got;
+    int status = backup_may_begin(backup) ? (int)backup_find(backup) : VERB_USAGE;
 
-    opterr = 0;
-    while ((got = getopt_long(argc, argv, "s:qh", known, NULL)) != -1) {
-        switch (got) {
-        case 's':
-            backup->target.server = optarg;
-            break;
-        case 'd':
-            snprintf(backup->data, sizeof(backup->data), "%s", optarg);
-            break;
-        case 'c':
-            backup->copies = true;
-            break;
-        case 'n':
-            backup->unverified = true;
-            break;
-        case 'q':
-            backup->quiet = true;
-            break;
-        case 'h':
-            backup_help();
-            return VERB_SOUND;
-        default:
-            if (wire_target_take(&backup->target, got, optarg)) {
-                break;
-            }
-            return (int)verb_complain(
-                stderr, "unknown option %s, or it lacks a value; see rollcall backup --help",
-                argv[optind - 1]);
-        }
+    if (status != EXIT_STATUS_DONE) {
+        return status;
     }
-    if (optind + 1 != argc) {
-        return (int)verb_complain(stderr, "backup takes one directory; see rollcall backup --help");
+    bool done = backup_begin(backup) && backup_copy(backup) && backup_end(backup);
+
+    if (done && !backup->quiet) {
+        say_done(backup);
     }
-    backup->to = argv[optind];
-    return -1;
+    if (!done) {
+        progress_clear(&backup->copy.progress);
+        verb_complain(stderr, "%s", backup->copy.error);
+    }
+    backup_let_go(&backup->set);
+    dir_lock_give(vfs_real(), &backup->lock);
+    return done ? VERB_SOUND : VERB_DAMAGED;
 }
 
 int backup_main(int argc, char **argv)
@@ -254,25 +234,14 @@ int backup_main(int argc, char **argv)
     struct backup backup = {.lock = {.fd = -1}};
 
     wire_target_init(&backup.target);
-    int status = backup_arguments(&backup, argc, argv);
+    int status = arguments_take(&backup_line, argc, argv, &backup);
 
-    if (status >= 0) {
-        return status;
+    if (status < 0) {
+        snprintf(backup.data, sizeof(backup.data), "%s",
+                 backup.data_named != NULL ? backup.data_named : "");
+        backup.to = argv[optind];
+        status = backup_run(&backup);
     }
-    status = backup_may_begin(&backup) ? (int)backup_find(&backup) : VERB_USAGE;
-    if (status != EXIT_STATUS_DONE) {
-        return status;
-    }
-    bool done = backup_begin(&backup) && backup_copy(&backup) && backup_end(&backup);
-
-    if (done && !backup.quiet) {
-        say_done(&backup);
-    }
-    if (!done) {
-        progress_clear(&backup.copy.progress);
-        verb_complain(stderr, "%s", backup.copy.error);
-    }
-    backup_let_go(&backup.set);
-    dir_lock_give(vfs_real(), &backup.lock);
-    return done ? VERB_SOUND : VERB_DAMAGED;
+    arguments_clear(&backup_line, &backup);
+    return status;
 }

@@ -1,4 +1,5 @@
-#include "tools/rollcall/bench.h"
+/* The verb bench: the kit of the product, and the runs that its options ask for. */
+#include "tools/rollcall/bench_kit.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +11,6 @@
 #include "base/memory.h"
 #include "tools/rollcall/bench_dialect.h"
 #include "tools/rollcall/bench_options.h"
-#include "tools/rollcall/bench_report.h"
 #include "tools/rollcall/bench_run.h"
 #include "tools/rollcall/bench_workload.h"
 
@@ -22,7 +22,7 @@ static const struct bench_dialect *const dialects[] = {
 static const char *const protocols[] = {"text", "binary", NULL};
 
 static const struct option_row rows[] = {
-    {"protocol", BENCH_WORD(struct bench_options, protocol, protocols), .initial = "text",
+    {"protocol", ARGUMENTS_WORD(struct bench_options, protocol, protocols), .initial = "text",
      .help = "dialect of the requests; mix: text only"},
     {.name = NULL},
 };
@@ -33,11 +33,6 @@ const struct bench_kit bench_kit_product = {
     .options = rows,
     .options_bytes = sizeof(struct bench_options),
 };
-
-static bool bench_is_right(const struct bench_result *result)
-{
-    return result->tally.errors == 0 && result->tally.mismatches == 0;
-}
 
 static bool bench_measure(const struct bench_options *options, bool load,
                           struct bench_result *result)
@@ -52,13 +47,7 @@ static bool bench_measure(const struct bench_options *options, bool load,
     if (ok && !load && !bench_workload_wrong_few(options, &result->tally)) {
         return bench_bad("wrong answers are far more than one in %" PRIu64, options->one_in);
     }
-    return ok && bench_is_right(result);
-}
-
-/* Nothing was answered: there are no figures, and the reason has been said. */
-static const struct bench_result *measured(const struct bench_result *result)
-{
-    return result->tally.requests != 0 || !bench_is_right(result) ? result : NULL;
+    return ok && result->tally.errors == 0 && result->tally.mismatches == 0;
 }
 
 /* A failed load is reported and ends the bench: what follows would measure something else. */
@@ -71,37 +60,28 @@ static int bench_run_all(const struct bench_options *options)
         ok = bench_measure(options, false, &ran);
     }
     bool unanswered = loaded.unanswered || ran.unanswered;
-    bench_report(options, measured(&loaded), measured(&ran));
+    bench_report(options, &loaded, &ran);
     bench_result_fini(&loaded);
     bench_result_fini(&ran);
     return ok ? EXIT_STATUS_DONE : unanswered ? EXIT_STATUS_NO_ANSWER : EXIT_STATUS_FAILED;
 }
 
-static int parse_and_run(int argc, char **argv, struct bench_options *options,
-                         const struct bench_kit *kit)
-{
-    uint64_t used_ns;
-
-    if (!bench_options_parse(kit, argc, argv, options)) {
-        return EXIT_STATUS_USAGE;
-    }
-    if (options->help) {
-        bench_options_help(kit);
-        return 0;
-    }
-    if (!bench_process_cpu_ns((pid_t)options->pid, &used_ns)) {
-        (void)bench_bad("--pid %" PRIu64 ": %s", options->pid, strerror(errno));
-        return EXIT_STATUS_USAGE;
-    }
-    options->progress = options->progress || isatty(STDERR_FILENO);
-    return bench_run_all(options);
-}
-
 int bench_main_with(const struct bench_kit *kit, int argc, char **argv)
 {
     struct bench_options *options = memory_zalloc(kit->options_bytes);
-    int status = parse_and_run(argc, argv, options, kit);
+    int status = EXIT_STATUS_USAGE;
+    uint64_t used_ns;
 
+    if (bench_options_parse(kit, argc, argv, options)) {
+        if (options->help) {
+            status = EXIT_STATUS_DONE;
+        } else if (!bench_process_cpu_ns((pid_t)options->pid, &used_ns)) {
+            (void)bench_bad("--pid %" PRIu64 ": %s", options->pid, strerror(errno));
+        } else {
+            options->progress = options->progress || isatty(STDERR_FILENO);
+            status = bench_run_all(options);
+        }
+    }
     free(options);
     return status;
 }

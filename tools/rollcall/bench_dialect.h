@@ -1,12 +1,8 @@
 /*
- * bench_dialect.h: what a dialect of the load generator does, the workload it does it for, and what
- * all dialects share in judging.
- *
- * A dialect is a row of functions: it composes the requests of a workload and judges the items of
- * their replies; what is drawn, loaded and expected is the workload's. A judge cuts one item off,
- * finds which key it is the answer for, and hands the verdict to the functions below, so that
- * misses, hits, wrong answers and errors are counted alike in all of them. Included by
- * dialects, kits and what carries them out only.
+ * bench_dialect.h: a dialect of the load generator: functions that compose a workload's requests
+ * and judge the items of their replies. A judge cuts one item off, finds which key it answers, and
+ * hands the verdict to the functions below: all dialects count misses, hits, wrong answers and
+ * errors alike. Included by dialects, kits and what carries them out only.
  */
 #ifndef ROLLCALL_TOOLS_BENCH_DIALECT_H
 #define ROLLCALL_TOOLS_BENCH_DIALECT_H
@@ -14,7 +10,6 @@
 #include "tools/rollcall/bench_item.h"
 #include "tools/rollcall/bench_workload.h"
 
-#define BENCH_WORKLOAD_MARK   0x576f726bu
 #define BENCH_VALUE_TEXT_MAX  64u  /* sixteen numbers of three digits and fifteen commas */
 #define BENCH_EXPECTED_MAX    512u /* "VALUE ", a key, the value and what stands between */
 #define BENCH_VALUE_ROOM      (BENCH_VALUE_TEXT_MAX + BENCH_NUMBER_TEXT_MAX)
@@ -41,7 +36,6 @@ struct bench_key {
 };
 
 struct bench_workload {
-    uint32_t mark;
     const struct bench_dialect *dialect;
     const struct bench_options *options;
     const struct bench_pattern *pattern;
@@ -52,11 +46,11 @@ struct bench_workload {
     uint64_t ids;       /* a request */
     uint64_t hit_below; /* exist: of 2^64, the draws that ask for a loaded member */
     uint64_t random;
-    uint64_t next;                /* load: index of the next request */
-    const char *end;              /* text: what follows the keys; NULL: the verb's usual */
-    char head[BENCH_KEY_MAX + 2]; /* text: with a space before; others begin after it */
-    size_t head_length;           /* " feed:" */
-    size_t key_count;             /* keys an id in a request; in a load they take turns */
+    uint64_t next;    /* load: index of the next request */
+    const char *end;  /* text: what follows the keys; NULL: the verb's usual */
+    const char *head; /* of a key: "feed:" */
+    size_t head_length;
+    size_t key_count; /* keys an id in a request; in a load they take turns */
     struct bench_key keys[BENCH_SLOTS_MAX];
     void *state; /* the dialect's */
 };
@@ -81,7 +75,8 @@ char *bench_workload_put_member(uint64_t id, char *out);
 char *bench_workload_put_key(const struct bench_workload *workload, const struct bench_key *key,
                              uint64_t id, char *out);
 
-size_t bench_workload_key_bytes(const struct bench_workload *workload); /* the longest key */
+/* The longest key, and a space before it. */
+size_t bench_workload_key_bytes(const struct bench_workload *workload);
 
 struct bench_asked;
 
@@ -141,10 +136,8 @@ static inline uint64_t bench_id_at(const struct bench_judged *judged, uint64_t k
     return judged->ids[key / judged->workload->key_count];
 }
 
-static inline bool bench_asks_members(const struct bench_workload *workload)
-{
-    return workload->keys[0].slot == BENCH_SLOT_MEMBER;
-}
+/* Returns whether a key is one that was never added. */
+bool bench_judged_foreign(const struct bench_judged *judged, uint64_t key);
 
 /* The key is there, the next to be judged; the keys up to `to` are not. */
 void bench_judged_found(const struct bench_judged *judged);
@@ -168,13 +161,5 @@ void bench_judged_changed(const struct bench_judged *judged, bool yes);
 
 /* Counts a mismatch after which no reply can be told from another. */
 void bench_judged_broken(const struct bench_judged *judged, const char *what);
-
-/* The answer of a loaded key, byte for byte: its bytes, 0 if it is another. */
-typedef size_t bench_expected_fn(const struct bench_judged *judged, uint64_t key, const char *bytes,
-                                 size_t length);
-
-/* The common case: what the next loaded key answers. Returns its bytes, else 0. */
-size_t bench_judged_common(const struct bench_judged *judged, bench_expected_fn *expected,
-                           const char *bytes, size_t length);
 
 #endif

@@ -20,8 +20,8 @@
 #define NUMBER_BYTES      8u
 #define STATUS_DONE       0u
 #define STATUS_NOT_FOUND  1u
-#define OPAQUE_ID_SHIFT   16 /* above the number of a key in its request: 16 slots of 1000 ids */
-#define STATUS_TEXT_MAX   24u
+#define OPAQUE_ID_SHIFT   16  /* above the number of a key in its request: 16 slots of 1000 ids */
+#define STATUS_TEXT_MAX   24u /* or a number */
 
 enum opcode {
     OPCODE_GET = 0x00,
@@ -45,15 +45,12 @@ struct header {
 
 _Static_assert(sizeof(struct header) == HEADER_BYTES, "a header has 24 bytes");
 
-/* An answer, in the machine's order. */
+/* An answer; the numbers of its header are in the machine's order. */
 struct answer {
-    uint8_t opcode;
-    uint16_t status;
-    uint32_t opaque;
-    size_t key_length;
-    size_t extras_length;
+    struct header header;
     const char *key;
-    size_t bytes; /* in all */
+    size_t bytes;               /* in all */
+    char text[STATUS_TEXT_MAX]; /* its line, where the bytes have none */
 };
 
 static const enum opcode singles[] = {
@@ -130,7 +127,7 @@ static char *binary_ask(const struct bench_workload *workload, const uint64_t *i
 static bool bench_dialect_binary_cut(struct bench_judged *judged, const char *bytes, size_t length,
                                      struct answer *answer)
 {
-    struct header header;
+    struct header *header = &answer->header;
 
     judged->item.line_length = length < HEADER_BYTES ? length : HEADER_BYTES;
     if ((uint8_t)bytes[0] != ANSWER_MAGIC) {
@@ -140,53 +137,45 @@ static bool bench_dialect_binary_cut(struct bench_judged *judged, const char *by
     if (length < HEADER_BYTES) {
         return false;
     }
-    memcpy(&header, bytes, sizeof(header));
-    size_t body_length = be32toh(header.body_length);
-    *answer = (struct answer){
-        .opcode = header.opcode,
-        .status = be16toh(header.status),
-        .opaque = be32toh(header.opaque),
-        .key_length = be16toh(header.key_length),
-        .extras_length = header.extras_length,
-        .key = bytes + HEADER_BYTES + header.extras_length,
-        .bytes = HEADER_BYTES + body_length,
-    };
-    size_t around = answer->extras_length + answer->key_length;
-    if (answer->bytes > BENCH_ITEM_MAX || around > body_length) {
+    memcpy(header, bytes, sizeof(*header));
+    header->key_length = be16toh(header->key_length);
+    header->status = be16toh(header->status);
+    header->opaque = be32toh(header->opaque);
+    header->body_length = be32toh(header->body_length);
+    answer->key = bytes + HEADER_BYTES + header->extras_length;
+    answer->bytes = (size_t)HEADER_BYTES + header->body_length;
+    uint32_t around = (uint32_t)header->extras_length + header->key_length;
+    if (answer->bytes > BENCH_ITEM_MAX || around > header->body_length) {
         bench_judged_broken(judged, "a header with impossible lengths: ");
         return false;
     }
-    judged->item.data = answer->key + answer->key_length;
-    judged->item.data_length = body_length - around;
-    judged->item.line = judged->item.data;
-    judged->item.line_length = judged->item.data_length;
+    judged->item.line = judged->item.data = answer->key + header->key_length;
+    judged->item.line_length = judged->item.data_length = header->body_length - around;
     return length >= answer->bytes;
 }
 
 /* An error is its text, or if it has none, its status. */
-static void judge_error(struct bench_judged *judged, const struct answer *answer)
+static void judge_error(struct bench_judged *judged, struct answer *answer)
 {
-    char text[STATUS_TEXT_MAX];
-
     if (judged->item.line_length == 0) {
-        judged->item.line = text;
-        judged->item.line_length =
-            (size_t)snprintf(text, sizeof(text), "status 0x%04x", answer->status);
+        judged->item.line = answer->text;
+        judged->item.line_length = (size_t)snprintf(answer->text, sizeof(answer->text),
+                                                    "status 0x%04x", answer->header.status);
     }
     bench_judged_error(judged);
-    judged->item.line = judged->item.data;
 }
 
 /* The answer to a get of that key, the next to be judged. */
-static void judge_get(struct bench_judged *judged, const struct answer *answer, uint64_t key)
+static void judge_get(struct bench_judged *judged, struct answer *answer, uint64_t key)
 {
     const struct bench_workload *workload = judged->workload;
-    size_t key_length = is_quiet(workload) ? answer->key_length : 0;
+    size_t key_length = is_quiet(workload) ? answer->header.key_length : 0;
 
-    if (answer->status != STATUS_DONE) {
+    if (answer->header.status != STATUS_DONE) {
         judge_error(judged, answer);
         judged->reply->key++;
-    } else if (answer->extras_length != GET_EXTRAS_BYTES || answer->key_length != key_length) {
+    } else if (answer->header.extras_length != GET_EXTRAS_BYTES ||
+               answer->header.key_length != key_length) {
         bench_judged_broken(judged, "a get's answer of another form: ");
     } else {
         bench_judged_found(judged);
@@ -197,37 +186,35 @@ static void judge_get(struct bench_judged *judged, const struct answer *answer, 
     }
 }
 
-static void judge_incr(struct bench_judged *judged, const struct answer *answer)
+static void judge_incr(struct bench_judged *judged, struct answer *answer)
 {
-    char text[BENCH_NUMBER_TEXT_MAX];
     uint64_t number = 0;
 
-    if (judged->item.data_length != NUMBER_BYTES || answer->key_length != 0 ||
-        answer->extras_length != 0) {
+    if (judged->item.data_length != NUMBER_BYTES || answer->header.key_length != 0 ||
+        answer->header.extras_length != 0) {
         bench_judged_broken(judged, "an increment's answer of another form: ");
         return;
     }
     memcpy(&number, judged->item.data, sizeof(number));
-    judged->item.line = text;
-    judged->item.line_length = num_print(text, be64toh(number));
+    judged->item.line = answer->text;
+    judged->item.line_length = num_print(answer->text, be64toh(number));
     bench_judged_incremented(judged);
-    judged->item.line = judged->item.data;
 }
 
 /* The only answer to a request. */
-static void judge_single(struct bench_judged *judged, const struct answer *answer)
+static void judge_single(struct bench_judged *judged, struct answer *answer)
 {
     enum bench_verb verb = judged->workload->verb;
 
-    if (answer->opcode != singles[verb]) {
+    if (answer->header.opcode != singles[verb]) {
         bench_judged_broken(judged, "unexpected opcode: ");
-    } else if (answer->opaque != opaque_of(judged->ids[0], 0)) {
+    } else if (answer->header.opaque != opaque_of(judged->ids[0], 0)) {
         bench_judged_broken(judged, "another request's opaque: ");
-    } else if (answer->status == STATUS_NOT_FOUND && verb != BENCH_VERB_SET) {
+    } else if (answer->header.status == STATUS_NOT_FOUND && verb != BENCH_VERB_SET) {
         bench_judged_missed(judged, 1);
     } else if (verb == BENCH_VERB_GET) {
         judge_get(judged, answer, 0);
-    } else if (answer->status != STATUS_DONE) {
+    } else if (answer->header.status != STATUS_DONE) {
         judge_error(judged, answer);
     } else if (verb == BENCH_VERB_INCR) {
         judge_incr(judged, answer);
@@ -245,26 +232,25 @@ static uint64_t find_key(const struct bench_judged *judged, const struct answer 
 {
     const struct bench_workload *workload = judged->workload;
     uint64_t asked = bench_keys_asked(workload);
+    uint64_t key = answer->header.opaque & ((1u << OPAQUE_ID_SHIFT) - 1);
     char text[BENCH_KEY_TEXT_MAX];
 
-    for (uint64_t key = judged->reply->key; key < asked; key++) {
-        uint64_t id = bench_id_at(judged, key);
-        if (answer->opaque != opaque_of(id, key)) {
-            continue;
-        }
-        char *end = bench_workload_put_key(workload, bench_key_at(workload, key), id, text);
-        bool same = (size_t)(end - text) == answer->key_length &&
-                    memcmp(text, answer->key, answer->key_length) == 0;
-        return same || answer->status != STATUS_DONE ? key : asked;
+    if (key < judged->reply->key || key >= asked ||
+        answer->header.opaque != opaque_of(bench_id_at(judged, key), key)) {
+        return asked;
     }
-    return asked;
+    char *end = bench_workload_put_key(workload, bench_key_at(workload, key),
+                                       bench_id_at(judged, key), text);
+    bool same = (size_t)(end - text) == answer->header.key_length &&
+                memcmp(text, answer->key, answer->header.key_length) == 0;
+    return same || answer->header.status != STATUS_DONE ? key : asked;
 }
 
-static void judge_quiet_get(struct bench_judged *judged, const struct answer *answer)
+static void judge_quiet_get(struct bench_judged *judged, struct answer *answer)
 {
     const struct bench_workload *workload = judged->workload;
 
-    if (workload->verify == BENCH_OFF && answer->status == STATUS_DONE) {
+    if (workload->verify == BENCH_OFF && answer->header.status == STATUS_DONE) {
         judged->tally->hits++;
         judged->reply->key++;
         return;
@@ -272,12 +258,12 @@ static void judge_quiet_get(struct bench_judged *judged, const struct answer *an
     uint64_t key = find_key(judged, answer);
     if (key == bench_keys_asked(workload)) {
         judged->item.line = answer->key;
-        judged->item.line_length = answer->key_length;
+        judged->item.line_length = answer->header.key_length;
         bench_judged_mismatch(judged, "key not asked for here: ");
         return;
     }
     bench_judged_missed(judged, key);
-    if (answer->status == STATUS_NOT_FOUND) {
+    if (answer->header.status == STATUS_NOT_FOUND) {
         bench_judged_mismatch_of(judged, "a quiet get's miss that is not silent: ", key);
     } else {
         judge_get(judged, answer, key);
@@ -285,16 +271,16 @@ static void judge_quiet_get(struct bench_judged *judged, const struct answer *an
 }
 
 /* Judges one of the answers to quiet gets, or the one that closes them. */
-static void judge_quiet(struct bench_judged *judged, const struct answer *answer)
+static void judge_quiet(struct bench_judged *judged, struct answer *answer)
 {
-    if (answer->opcode == OPCODE_GETKQ) {
+    if (answer->header.opcode == OPCODE_GETKQ) {
         judge_quiet_get(judged, answer);
-    } else if (answer->opcode != OPCODE_NOOP) {
+    } else if (answer->header.opcode != OPCODE_NOOP) {
         bench_judged_broken(judged, "unexpected opcode: ");
-    } else if (answer->opaque != opaque_of(judged->ids[0], 0)) {
+    } else if (answer->header.opaque != opaque_of(judged->ids[0], 0)) {
         bench_judged_broken(judged, "another request's opaque: ");
     } else {
-        if (answer->status != STATUS_DONE) {
+        if (answer->header.status != STATUS_DONE) {
             judge_error(judged, answer);
         }
         bench_judged_missed(judged, bench_keys_asked(judged->workload));

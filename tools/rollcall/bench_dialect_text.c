@@ -1,7 +1,6 @@
 /*
- * The text dialect of memcached. bench_judged_common() is the common case: the item is byte for
- * byte what a loaded key answers. Whatever is not goes to judge_line(), which alone decides what is
- * wrong.
+ * The text dialect of memcached. judge_common() takes what is byte for byte what a loaded key
+ * answers; the rest goes to judge_item(), which alone decides what is wrong.
  */
 #include <string.h>
 
@@ -80,18 +79,32 @@ static char *put_value_key(const struct bench_judged *judged, uint64_t key, char
                                   out);
 }
 
-/* The VALUE of a key, as a loaded one answers it. Returns its bytes, 0 if it is another. */
-static size_t judge_expected(const struct bench_judged *judged, uint64_t key, const char *bytes,
-                             size_t length)
+/* The common case: byte for byte what the next loaded key answers. Returns its bytes, else 0. */
+static size_t judge_common(const struct bench_judged *judged, const char *bytes, size_t length)
 {
+    const struct bench_workload *workload = judged->workload;
+    uint64_t asked = bench_keys_asked(workload), key = judged->reply->key;
     char expected[BENCH_EXPECTED_MAX];
-    char *end = put_value_key(judged, key, expected);
 
-    end = put_value(judged->workload, bench_id_at(judged, key),
-                    bench_key_at(judged->workload, key)->slot, end);
-    size_t expected_length = (size_t)(end - expected);
-    bool same = length >= expected_length && memcmp(bytes, expected, expected_length) == 0;
-    return same ? expected_length : 0;
+    if (workload->verb != BENCH_VERB_GET || workload->verify != BENCH_VALUES) {
+        return 0;
+    }
+    while (key < asked && bench_judged_foreign(judged, key)) {
+        key++;
+    }
+    if (key == asked) {
+        return 0;
+    }
+    char *end = put_value(workload, bench_id_at(judged, key), bench_key_at(workload, key)->slot,
+                          put_value_key(judged, key, expected));
+    size_t taken = (size_t)(end - expected);
+
+    if (length < taken || memcmp(bytes, expected, taken) != 0) {
+        return 0;
+    }
+    bench_judged_missed(judged, key);
+    bench_judged_found(judged);
+    return taken;
 }
 
 /* A VALUE: of the next key asked for, or of a later one. */
@@ -172,8 +185,7 @@ static size_t text_judge(struct bench_judged *judged, const char *bytes, size_t 
 {
     size_t at = 0, taken = 0;
 
-    while (at < length &&
-           (taken = bench_judged_common(judged, judge_expected, bytes + at, length - at)) != 0) {
+    while (at < length && (taken = judge_common(judged, bytes + at, length - at)) != 0) {
         at += taken;
     }
     return at != 0 ? at : judge_item(judged, bytes, length);

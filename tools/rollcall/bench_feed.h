@@ -1,20 +1,15 @@
 /*
- * bench_feed.h: a feed's traffic, for the workload mix: how often each kind of request comes, which
- * ids are created next, and which are looked at.
- *
- * A share is a weight: of as many requests as all weights are together, so many are of that kind.
- *
- * Ids go by index, which rises with the id (bench_workload_id()).
+ * bench_feed.h: a feed's traffic, for the workload mix: how often each kind of request comes (its
+ * share: so many of as many as all shares are together), which ids are created next, and which are
+ * looked at. Ids go by index, which rises with the id (bench_workload_id()).
  *
  *     0 ................ clock - window .......... clock ->
  *     |  old: now and then  |  recent: the newer the more often  |  not there yet
  *
- * The clock goes on by one with each id created, but for the late ones, a share of the ids chosen
- * by hash: the clock passes them, and they are created when it is late_by further. Nothing is
- * remembered but the clock. Draws: `old` per cent uniformly from all ids there ever were, the rest
- * from the window, at clock - window * u^3: half of them from its newest eighth.
- *
- * Cost: a few ns. A feed belongs to one thread.
+ * The clock goes on by one with each id created. It passes the late ones, a share of the ids chosen
+ * by hash, which are created when it is late_by further. Draws: `old` per cent uniformly from all
+ * ids, the rest at clock - window * u^3: half of them from the window's newest eighth. A few ns. A
+ * feed belongs to one thread.
  */
 #ifndef ROLLCALL_TOOLS_BENCH_FEED_H
 #define ROLLCALL_TOOLS_BENCH_FEED_H

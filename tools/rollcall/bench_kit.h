@@ -1,7 +1,7 @@
 /*
  * bench_kit.h: what a load generator is made of beside the common part: the dialects it speaks and,
- * if it has any, options, keys and draws of its own. `rollcall bench` is bench_kit_product; the one
- * for comparisons is in tests/load. Const and shared by all threads.
+ * if it has any, options, keys and draws of its own. The one for comparisons is in tests/load.
+ * Const and shared by all threads. How bench works is in DESIGN.md beside this file.
  */
 #ifndef ROLLCALL_TOOLS_BENCH_KIT_H
 #define ROLLCALL_TOOLS_BENCH_KIT_H
@@ -16,6 +16,7 @@ struct bench_dialect;
 struct bench_options;
 struct bench_watch;
 struct bench_workload;
+struct json_t;
 
 struct bench_kit {
     const struct bench_dialect *const *dialects; /* by the option protocol; text first */
@@ -37,12 +38,16 @@ struct bench_kit {
     /* Called by each thread of a run, by its number, before it asks. 0, or an errno. */
     int (*begin_thread)(const struct bench_options *options, uint64_t thread);
 
-    /* Prints what the report says of the kit's own options: lines of text, or members of JSON. */
-    void (*report)(const struct bench_options *options, bool json);
+    /* Sets in a report's object what is to be said of the kit's own options. */
+    void (*report)(const struct bench_options *options, struct json_t *object);
 
     const struct bench_watch *watch; /* mix: remembers what it wrote (bench_mix.h) */
 };
 
 extern const struct bench_kit bench_kit_product; /* the memcached protocols */
+
+/* The verb bench with a kit, and with the product's. argv[0] is the verb; returns the status. */
+int bench_main_with(const struct bench_kit *kit, int argc, char **argv);
+int bench_main(int argc, char **argv);
 
 #endif

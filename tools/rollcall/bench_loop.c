@@ -67,17 +67,6 @@ static void bench_loop_fail_silent(struct bench_loop *loop, const char *what)
     bench_loop_fail(loop, what);
 }
 
-static void fail_lost(struct bench_loop *loop)
-{
-    if (errno == EPROTO) {
-        bench_loop_fail(loop, "the server's answers are out of step");
-    } else if (errno == 0) {
-        bench_loop_fail_silent(loop, "the server closed a connection");
-    } else {
-        bench_loop_fail_silent(loop, strerror(errno));
-    }
-}
-
 static bool wants_write(const struct bench_lane *lane)
 {
     return lane->output_sent < lane->output_length;
@@ -102,7 +91,7 @@ static void send_more(struct bench_loop *loop, struct bench_lane *lane)
             continue;
         }
         if (sent < 0 && errno != EAGAIN) {
-            fail_lost(loop);
+            bench_loop_fail_silent(loop, strerror(errno));
             return;
         }
         if (sent < 0) {
@@ -168,8 +157,7 @@ static bool bench_loop_receive(struct bench_loop *loop, struct bench_lane *lane)
         return errno == EINTR;
     }
     if (got <= 0) {
-        errno = got == 0 ? 0 : errno;
-        fail_lost(loop);
+        bench_loop_fail_silent(loop, got == 0 ? "the server closed a connection" : strerror(errno));
         return false;
     }
     loop->tally.bytes_received += (uint64_t)got;
@@ -180,8 +168,7 @@ static bool bench_loop_receive(struct bench_loop *loop, struct bench_lane *lane)
         replies = false;
     }
     if (!replies) {
-        errno = EPROTO;
-        fail_lost(loop);
+        bench_loop_fail(loop, "the server's answers are out of step");
     }
     return replies && lane->answered < lane->batch && (size_t)got == room;
 }
@@ -218,9 +205,7 @@ static void bench_loop_begin(struct bench_loop *loop, struct bench_lane *lane, u
     if (requests > loop->requests_left) {
         requests = loop->requests_left;
     }
-    if (loop->requests_left != UINT64_MAX) {
-        loop->requests_left -= requests;
-    }
+    loop->requests_left -= requests;
     if (loop->busy++ == 0) {
         loop->quiet_since_ns = now; /* a slow rate leaves the server nothing to answer for long */
     }
@@ -314,8 +299,7 @@ static void turn(struct bench_loop *loop)
     begin_due(loop);
 }
 
-/* Returns where part `part` of `parts` begins, if `all` is cut in parts that differ by one at most.
- */
+/* Returns where a part begins, if `all` is cut in parts that differ by one at most. */
 static uint64_t bench_loop_cut(uint64_t all, uint64_t part, uint64_t parts)
 {
     return (uint64_t)((unsigned __int128)all * part / parts);
@@ -348,11 +332,8 @@ static void share_out(struct bench_loop *loop, uint64_t thread)
     uint64_t threads = options->threads;
 
     loop->pipeline = options->pipeline;
-    loop->requests_left = options->requests;
-    if (options->requests != UINT64_MAX) {
-        loop->requests_left = bench_loop_cut(options->requests, thread + 1, threads) -
-                              bench_loop_cut(options->requests, thread, threads);
-    }
+    loop->requests_left = bench_loop_cut(options->requests, thread + 1, threads) -
+                          bench_loop_cut(options->requests, thread, threads);
     if (options->rate != 0) {
         loop->interval_ns = NS_A_SECOND * options->pipeline * threads / options->rate;
     }
@@ -371,12 +352,14 @@ void bench_loop_init(struct bench_loop *loop, const struct bench_plan *plan, uin
     if (plan->load) {
         loop->lane_count = LOAD_CONNECTIONS;
         loop->pipeline = LOAD_PIPELINE;
-        loop->requests_left = bench_workload_load_requests(options);
     } else {
         share_out(loop, thread);
     }
     loop->latency_ns = histogram_create();
     loop->workload = bench_workload_create(options, plan->load);
+    if (plan->load) {
+        loop->requests_left = bench_workload_load_requests(loop->workload);
+    }
     if (thread != 0) {
         bench_workload_stream(loop->workload, thread);
     }

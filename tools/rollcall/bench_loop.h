@@ -31,7 +31,7 @@ struct bench_loop {
     uint64_t due_after_ns;   /* the first batch, after the loop begins */
     uint64_t due_ns;         /* the next batch */
     uint64_t pipeline;
-    uint64_t requests_left; /* not yet begun; UINT64_MAX: no bound */
+    uint64_t requests_left; /* not yet begun; without a bound: more than there will ever be */
     uint64_t begun_ns;      /* by the monotonic clock; 0: not yet */
     uint64_t deadline_ns;
     uint64_t last_reply_ns;
@@ -44,8 +44,7 @@ void bench_loop_init(struct bench_loop *loop, const struct bench_plan *plan, uin
                      atomic_bool *stop);
 void bench_loop_fini(struct bench_loop *loop); /* closes the connections */
 
-/* Asks and judges until its part is done or *stop; shows: says each second on stderr how it goes.
- */
+/* Asks and judges until its part is done or *stop; shows: tells each second on stderr how far. */
 void bench_loop_run(struct bench_loop *loop, bool shows);
 
 /* Sets *stop. If it was not set before, `what` is the reason of the run's failure. */

@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "tools/rollcall/bench_random.h"
 
-#define MIX_MARK    0x4d697865u
 #define KIND_BITS   8
 #define ABOUT_BITS  8
 #define DELTA_BYTES 4u /* ",16" */
@@ -96,7 +95,6 @@ struct bench_mix *bench_mix_create(const struct bench_options *options)
     struct bench_mix *mix = memory_zalloc(sizeof(*mix));
     uint64_t start = options->load ? options->ids : 0;
 
-    mix->mark = MIX_MARK;
     mix->options = options;
     mix->random = bench_random_state(options->seed);
     bench_feed_init(&mix->feed, start, start + BENCH_MIX_IDS_MAX, options->window);
@@ -125,7 +123,6 @@ void bench_mix_destroy(struct bench_mix *mix)
     if (mix == NULL) {
         return;
     }
-    CHECK(mix->mark == MIX_MARK);
     if (mix->watcher != NULL) {
         mix->options->kit->watch->destroy(mix->watcher);
     }
@@ -164,7 +161,6 @@ static uint64_t pick_id(struct bench_mix *mix, const struct bench_asked *asked)
 
 size_t bench_mix_compose(struct bench_mix *mix, uint64_t lane, char *out, uint64_t *words)
 {
-    CHECK(mix->mark == MIX_MARK);
     struct bench_asked asked = {.mix = mix, .lane = lane};
 
     asked.kind = bench_shares_draw(&mix->options->shares, bench_random_next(&mix->random));
@@ -184,7 +180,6 @@ size_t bench_mix_compose(struct bench_mix *mix, uint64_t lane, char *out, uint64
 size_t bench_mix_judge(struct bench_mix *mix, const uint64_t *words, const char *bytes,
                        size_t length, struct bench_reply *reply, struct bench_tally *tally)
 {
-    CHECK(mix->mark == MIX_MARK);
     const struct bench_asked asked = {
         .mix = mix,
         .kind = (enum bench_kind)(words[0] & ((1u << KIND_BITS) - 1)),

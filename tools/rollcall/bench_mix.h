@@ -1,13 +1,11 @@
 /*
- * bench_mix.h: the workload mix: what a social feed asks, all at once, on ids that grow while it
- * runs (bench_feed.h). Each kind of request is a workload of its own, one for each slot or member
- * it may be about; mix draws one and hands it the ids, and its dialect composes and judges.
+ * bench_mix.h: the workload mix: what a social feed asks, on ids that grow while it runs
+ * (bench_feed.h). Each kind of request is a workload of its own, one for each slot or member it may
+ * be about; mix draws one and hands it the ids.
  *
- * Answers are judged by their form, since their values change. A kit may have a *watch*, which
- * remembers what was written and knows the values. `CLIENT_ERROR id below the oldest table` is
- * expected for ids older than the window.
- *
- * Words of a request: kind, slot or member, and lane in the first; then its ids. One thread.
+ * Answers are judged by their form, since their values change; a kit's *watch* remembers what was
+ * written and knows the values. `CLIENT_ERROR id below the oldest table` is expected for ids older
+ * than the window. Words of a request: kind, slot or member, and lane in the first; then its ids.
  */
 #ifndef ROLLCALL_TOOLS_BENCH_MIX_H
 #define ROLLCALL_TOOLS_BENCH_MIX_H
@@ -17,7 +15,6 @@
 #define BENCH_ABOUT_MAX BENCH_MEMBERS_MAX /* slots or members that requests of a kind are about */
 
 struct bench_mix {
-    uint32_t mark;
     const struct bench_options *options;
     struct bench_feed feed;
     uint64_t random;
@@ -64,8 +61,7 @@ size_t bench_mix_judge(struct bench_mix *mix, const uint64_t *words, const char 
 /* What the judge of a dialect tells: the answer to a key, for the watch. */
 void bench_mix_answered(const struct bench_judged *judged, uint64_t key, bool yes);
 
-/* Returns whether the item's line is the error of an id that is old enough to have been recycled.
- */
+/* Returns whether the item's line is the error of an id that may have been recycled by now. */
 bool bench_mix_expects(const struct bench_judged *judged);
 
 /* What several adds to a slot, from the first of them on. */

@@ -1,27 +1,26 @@
 #include "tools/rollcall/bench_options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/check.h"
-#include "tools/rollcall/bench_dialect.h"
+#include "tools/rollcall/arguments.h"
+#include "tools/rollcall/verb.h"
 
 #define PER_SECOND_MAX 1000000u
 #define PID_MAX        4194304u
-#define GETOPT_FROM    256 /* getopt's values for the rows of the tables */
-#define OPTIONS_MAX    64u /* rows of both tables */
 
 const char *const bench_shapes[] = {"dense", "seconds", "ms", "random", NULL};
 const char *const bench_workloads[] = {"incr", "slot", "record", "page", "exist", "mix", NULL};
 const char *const bench_verifies[] = {"values", "form", "off", NULL};
 
-#define NUMBER(field, least, most) BENCH_NUMBER(struct bench_options, field, least, most)
-#define WORD(field, list)          BENCH_WORD(struct bench_options, field, list)
+#define NUMBER(field, least, most) ARGUMENTS_NUMBER(struct bench_options, field, least, most)
+#define WORD(field, list)          ARGUMENTS_WORD(struct bench_options, field, list)
 #define STRING(field)              BENCH_STRING(struct bench_options, field)
-#define FLAG(field)                .type = OPTION_BOOL, BENCH_ROW(struct bench_options, field)
+#define FLAG(field)                ARGUMENTS_FLAG(struct bench_options, field)
 
 static const struct option_row rows[] = {
     {"connections", NUMBER(connections, 1, BENCH_CONNECTIONS_MAX), .initial = "50",
@@ -77,12 +76,11 @@ static const struct option_row rows[] = {
     {"verify", WORD(verify, bench_verifies), .initial = "values",
      .help = "values: as --load set them (mix: as form); form: right keys, numbers; off: count "
              "replies"},
-    {"seed", NUMBER(seed, 0, UINT64_MAX), .initial = "1", .help = "of the drawn ids"},
+    {"seed", NUMBER(seed, 0, INT64_MAX), .initial = "1", .help = "of the drawn ids"},
     {"pid", NUMBER(pid, 1, PID_MAX),
      .help = "the server's process: report its processor time a request"},
-    {"json", FLAG(json), .help = "results as one JSON object"},
+    {"json", FLAG(json), .help = "the results, which are a JSON object, in one line"},
     {"progress", FLAG(progress), .help = "a line each second on stderr, as on a terminal"},
-    {"help", FLAG(help), .help = "this text"},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -97,112 +95,36 @@ bool bench_bad(const char *format, ...)
     return false;
 }
 
-/* The common rows, then the kit's own. Returns how many. */
-static size_t list_rows(const struct bench_kit *kit, const struct option_row *all[OPTIONS_MAX])
-{
-    size_t count = 0;
-
-    for (; count < ROWS; count++) {
-        all[count] = &rows[count];
-    }
-    for (const struct option_row *row = kit->options; row->name != NULL; row++) {
-        CHECK(count < OPTIONS_MAX);
-        all[count++] = row;
-    }
-    return count;
-}
-
-static bool bench_options_store(const struct option_row *row, const char *text,
-                                struct bench_options *options)
-{
-    struct option_value value;
-    char error[OPTIONS_ERROR_MAX];
-
-    if (!options_parse(row, text, &value, error)) {
-        return bench_bad("--%s", error);
-    }
-    options_store(row, options, &value);
-    return true;
-}
-
-static bool take_all(int argc, char **argv, const struct option_row *const *all, size_t count,
-                     struct bench_options *options)
-{
-    struct option known[OPTIONS_MAX + 1] = {{0}};
-
-    for (size_t i = 0; i < count; i++) {
-        known[i].name = all[i]->name;
-        known[i].has_arg = all[i]->type == OPTION_BOOL ? no_argument : required_argument;
-        known[i].val = GETOPT_FROM + (int)i;
-    }
-    opterr = 0;
-    optind = 1;
-    for (int got; (got = getopt_long(argc, argv, ":h", known, NULL)) != -1;) {
-        if (got == ':') {
-            return bench_bad("%s needs an argument", argv[optind - 1]);
-        }
-        if (got == '?') {
-            return bench_bad("unknown option %s; see %s bench --help", argv[optind - 1],
-                             program_invocation_short_name);
-        }
-        if (got == 'h') {
-            options->help = true;
-        } else if (!bench_options_store(all[got - GETOPT_FROM], optarg != NULL ? optarg : "yes",
-                                        options)) {
-            return false;
-        }
-    }
-    if (optind < argc) {
-        options->address = argv[optind++];
-    }
-    return optind >= argc || bench_bad("one address only: what is \"%s\"?", argv[optind]);
-}
-
 bool bench_options_parse(const struct bench_kit *kit, int argc, char **argv,
                          struct bench_options *options)
 {
-    const struct option_row *all[OPTIONS_MAX];
-    size_t count = list_rows(kit, all);
+    struct option_row all[ARGUMENTS_ROWS_MAX + 1] = {{0}};
+    const struct arguments arguments = {
+        .name = "bench",
+        .words = "[HOST:PORT | /PATH.SOCK]",
+        .examples = "  rollcall bench --load --workload page --pid $(pidof rollcalld)\n"
+                    "  rollcall bench --workload mix --seconds 60 --window 100000\n",
+        .does = "Sends requests, checks every reply and prints rates and latencies.",
+        .ends =
+            "Exit status: 0, 1 for wrong or failed replies, 2 for bad options, 3 for no answer.",
+        .rows = all,
+        .words_most = 1,
+    };
+    size_t count = ROWS;
 
     CHECK(kit->options_bytes >= sizeof(*options));
+    memcpy(all, rows, sizeof(rows));
+    for (const struct option_row *row = kit->options; row->name != NULL; row++) {
+        CHECK(count < ARGUMENTS_ROWS_MAX);
+        all[count++] = *row;
+    }
     memset(options, 0, kit->options_bytes);
     options->kit = kit;
     options->requests = UINT64_MAX;
     options->first = UINT64_MAX;
-    for (size_t i = 0; i < count; i++) {
-        if (all[i]->initial != NULL && !bench_options_store(all[i], all[i]->initial, options)) {
-            return false;
-        }
-    }
-    return take_all(argc, argv, all, count, options) &&
-           (options->help || bench_options_complete(options));
-}
+    int status = arguments_take(&arguments, argc, argv, options);
 
-static void bench_options_print_row(const struct option_row *row)
-{
-    char limits[OPTIONS_TEXT_MAX] = "";
-
-    if (row->type == OPTION_NUMBER || row->type == OPTION_WORD) {
-        options_format_limits(row, limits);
-    }
-    printf("  --%-14s %s%s%s%s%s%s\n", row->name, row->help, *limits != '\0' ? "; " : "", limits,
-           row->initial != NULL ? " (" : "", row->initial != NULL ? row->initial : "",
-           row->initial != NULL ? ")" : "");
-}
-
-void bench_options_help(const struct bench_kit *kit)
-{
-    const struct option_row *all[OPTIONS_MAX];
-    const char *program = program_invocation_short_name;
-    size_t count = list_rows(kit, all);
-
-    printf("  %s bench --load --workload page --pid $(pidof rollcalld)\n"
-           "  %s bench --workload mix --seconds 60 --window 100000\n\n"
-           "usage: %s bench [options] [host:port | /path.sock]   (%s)\n"
-           "Sends requests, checks every reply and prints rates and latencies.\n"
-           "Exit status: 0, 1 for wrong or failed replies, 2 for bad options, 3 for no answer.\n\n",
-           program, program, program, kit->dialects[0]->address);
-    for (size_t i = 0; i < count; i++) {
-        bench_options_print_row(all[i]);
-    }
+    options->help = status == EXIT_STATUS_DONE;
+    options->address = status < 0 && optind < argc ? argv[optind] : NULL;
+    return options->help || (status < 0 && bench_options_complete(options));
 }

@@ -8,6 +8,7 @@
 #ifndef ROLLCALL_TOOLS_BENCH_OPTIONS_H
 #define ROLLCALL_TOOLS_BENCH_OPTIONS_H
 
+#include "tools/rollcall/arguments.h"
 #include "tools/rollcall/bench_feed.h"
 #include "tools/rollcall/bench_kit.h"
 #include "tools/rollcall/bench_tally.h"
@@ -15,7 +16,7 @@
 #define BENCH_CONNECTIONS_MAX 10000u
 #define BENCH_PIPELINE_MAX    10000u
 #define BENCH_PAGE_IDS_MAX    1000u
-#define BENCH_IN_FLIGHT_MAX   10000000u /* keys asked for and not yet answered */
+#define BENCH_IN_FLIGHT_MAX   10000000u /* keys asked for and not yet answered: 10 million */
 #define BENCH_IDS_MAX         1000000000000ull
 #define BENCH_SECONDS_MAX     604800u
 #define BENCH_SECONDS_DEFAULT 5u
@@ -85,7 +86,7 @@ struct bench_options {
     bool load;
     bool json;
     bool progress;
-    bool help;
+    bool help;          /* it was printed: there is nothing to do */
     bool members_apart; /* exist: a member is no part of its id's key */
 
     /* Derived. */
@@ -97,14 +98,10 @@ struct bench_options {
     struct bench_shares shares;
 };
 
-/* A row of an option that is a number, a word or a text of the struct `in`. */
-#define BENCH_ROW(in, field) .offset = offsetof(in, field), .bytes = sizeof(((in *)0)->field)
-#define BENCH_NUMBER(in, field, least, most)                                                       \
-    .type = OPTION_NUMBER, .min = (least), .max = (most), BENCH_ROW(in, field)
-#define BENCH_WORD(in, field, list) .type = OPTION_WORD, .words = (list), BENCH_ROW(in, field)
+/* A row of a text that is in the struct itself. */
 #define BENCH_STRING(in, field)                                                                    \
     .type = OPTION_STRING, .flags = OPTION_INLINE, .min = 1, .max = sizeof(((in *)0)->field) - 1,  \
-    BENCH_ROW(in, field)
+    ARGUMENTS_AT(in, field)
 
 /*
  * Reads the arguments after `bench` (argv[0] is skipped) into the kit's options, at `options`.
@@ -115,8 +112,6 @@ bool bench_options_parse(const struct bench_kit *kit, int argc, char **argv,
 
 /* Fills in what follows from the options, and checks them against each other; false: as above. */
 bool bench_options_complete(struct bench_options *options);
-
-void bench_options_help(const struct bench_kit *kit); /* to stdout */
 
 /* Says on stderr what is wrong, after the program's name. Always false. */
 __attribute__((format(printf, 1, 2))) bool bench_bad(const char *format, ...);

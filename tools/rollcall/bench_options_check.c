@@ -58,20 +58,7 @@ static bool choose_slot(struct bench_options *options)
     return *options->slot == '\0' || bench_bad("--slot: \"%s\" is not among --slots", wanted);
 }
 
-/* {member} is the end of an existence key; the rest of what follows {id} is its tail. */
-static bool cut_member(const char *option, const char *text, char *tail)
-{
-    size_t length = strlen(tail), member = strlen(MEMBER);
-
-    if (length <= member || strcmp(tail + length - member, MEMBER) != 0) {
-        return bench_bad("--%s: \"%s\" has not {id}, something between and {member} at its end",
-                         option, text);
-    }
-    tail[length - member] = '\0';
-    return true;
-}
-
-/* Cuts the text of an option, or what is usual of the space if it is "". */
+/* Cuts the text of an option, or what is usual of the space if it is "". A member is its end. */
 static bool split_pattern(const char *option, const char *text, const char *space, bool member,
                           struct bench_pattern *pattern)
 {
@@ -91,7 +78,16 @@ static bool split_pattern(const char *option, const char *text, const char *spac
     }
     snprintf(pattern->head, sizeof(pattern->head), "%.*s", (int)(place - text), text);
     snprintf(pattern->tail, sizeof(pattern->tail), "%s", place + strlen(PLACE));
-    return !member || cut_member(option, text, pattern->tail);
+    if (!member) {
+        return true;
+    }
+    size_t length = strlen(pattern->tail), between = length - strlen(MEMBER);
+    if (length <= strlen(MEMBER) || strcmp(pattern->tail + between, MEMBER) != 0) {
+        return bench_bad("--%s: \"%s\" has not {id}, something between and {member} at its end",
+                         option, text);
+    }
+    pattern->tail[between] = '\0';
+    return true;
 }
 
 static bool split_keys(struct bench_options *options)
@@ -143,42 +139,33 @@ static bool space_valid(const char *option, const char *name)
            bench_bad("--%s: \"%s\" is not 1 to %u of a-z 0-9 _ -", option, name, BENCH_NAME_MAX);
 }
 
-/* The workload mix goes by ids and connections of its own. */
-static bool fits_mix(const struct bench_options *options)
+/* Returns whether the options go together; what does not was said. */
+static bool options_fit(const struct bench_options *options)
 {
-    if (options->workload != BENCH_MIX) {
-        return true;
-    }
-    if (options->protocol != BENCH_TEXT) {
-        return bench_bad("--protocol: the workload mix is for text only");
-    }
-    if (options->threads != 1) {
-        return bench_bad("--threads: the workload mix has one only");
-    }
-    return options->shape != BENCH_RANDOM ||
-           bench_bad("--shape random: ids that grow are dense, seconds or ms");
-}
+    bool mix = options->workload == BENCH_MIX;
+    uint64_t batch_keys = options->pipeline * options->page_ids * options->slot_count;
+    const struct {
+        bool wrong;
+        const char *what;
+    } rules[] = {
+        {mix && options->protocol != BENCH_TEXT, "--protocol: the workload mix is for text only"},
+        {mix && options->threads != 1, "--threads: the workload mix has one only"},
+        {mix && options->shape == BENCH_RANDOM,
+         "--shape random: ids that grow are dense, seconds or ms"},
+        {options->requests != UINT64_MAX && options->seconds != 0,
+         "--requests and --seconds: only one of them"},
+        {options->rate != 0 && options->rate < options->pipeline,
+         "--rate: less than one batch a second"},
+        {options->requests == 0 && !options->load, "--requests 0 without --load: nothing to do"},
+        {options->threads > options->connections, "--threads: more than --connections to share"},
+        {options->connections * batch_keys > BENCH_IN_FLIGHT_MAX,
+         "--connections x --pipeline x --page-ids x slots: more than 10 million keys in flight"},
+    };
 
-/* Returns whether the options of the run go together. */
-static bool fits_run(const struct bench_options *options)
-{
-    if (options->requests != UINT64_MAX && options->seconds != 0) {
-        return bench_bad("--requests and --seconds: only one of them");
-    }
-    if (options->rate != 0 && options->rate < options->pipeline) {
-        return bench_bad("--rate: less than one batch a second");
-    }
-    if (options->requests == 0 && !options->load) {
-        return bench_bad("--requests 0 without --load: nothing to do");
-    }
-    if (options->threads > options->connections) {
-        return bench_bad("--threads: more than --connections to share out");
-    }
-    if (options->connections * options->pipeline * options->page_ids * options->slot_count >
-        BENCH_IN_FLIGHT_MAX) {
-        return bench_bad(
-            "--connections x --pipeline x --page-ids x slots: more than %u keys in flight",
-            BENCH_IN_FLIGHT_MAX);
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        if (rules[i].wrong) {
+            return bench_bad("%s", rules[i].what);
+        }
     }
     return true;
 }
@@ -200,5 +187,5 @@ bool bench_options_complete(struct bench_options *options)
            space_valid("space", options->space) &&
            space_valid("exist-space", options->exist_space) && split_slots(options) &&
            choose_slot(options) && split_keys(options) && take_shares(options) &&
-           fits_mix(options) && fits_run(options) && place_ids(options);
+           options_fit(options) && place_ids(options);
 }

@@ -1,19 +1,12 @@
-/* Text and JSON have the same figures, in the same order: a figure is a row of both. */
-#include "tools/rollcall/bench_report.h"
+/* What the verb bench says: one object with all figures. */
+#include "tools/rollcall/bench_run.h"
 
-#include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 
 #define NS_A_SECOND 1e9
 #define NS_A_US     1e3
-
-struct figure {
-    const char *group; /* of JSON: the object it is in; NULL: none */
-    const char *name;
-    int decimals;
-    double value;
-    bool unknown;
-};
+#define DIGITS      9 /* of a number that is no integer */
 
 static double per_second(uint64_t things, uint64_t ns)
 {
@@ -26,170 +19,134 @@ static double us_each(uint64_t ns, uint64_t requests)
     return requests == 0 ? 0 : (double)ns / NS_A_US / (double)requests;
 }
 
-static double percentile_us(const struct bench_result *result, double percent)
+static void put_count(json_t *object, const char *name, uint64_t count)
 {
-    return (double)histogram_percentile(result->latency_ns, percent) / NS_A_US;
+    json_object_set_new(object, name, json_integer((json_int_t)count));
 }
 
-static void put_figures(bool json, const struct figure *figures, size_t count)
+static void put_number(json_t *object, const char *name, double number)
 {
-    const char *group = NULL;
-
-    for (size_t i = 0; i < count; i++) {
-        const struct figure *figure = &figures[i];
-        if (figure->unknown) {
-            continue;
-        }
-        if (!json) {
-            printf("%-14s%s %.*f\n", figure->group != NULL ? figure->group : figure->name,
-                   figure->group != NULL ? figure->name : "", figure->decimals, figure->value);
-            continue;
-        }
-        bool first = figure->group != NULL && group != figure->group;
-        fputs(group != NULL && group != figure->group ? "}" : "", stdout);
-        if (first) {
-            printf(",\"%s\":{", figure->group);
-        }
-        printf("%s\"%s\":", first ? "" : ",", figure->name);
-        printf("%.*f", figure->decimals, figure->value);
-        group = figure->group;
-    }
-    fputs(json && group != NULL ? "}" : "", stdout);
+    json_object_set_new(object, name, json_real(number));
 }
 
-/* Prints in quotes an address, or text of a tally, which has no control characters. */
-static void put_quoted(const char *text)
+static json_t *report_latency(const struct histogram *latency_ns)
 {
-    putchar('"');
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') {
-            putchar('\\');
-        }
-        putchar(*text);
-    }
-    putchar('"');
+    json_t *object = json_object();
+
+    put_number(object, "p50", (double)histogram_percentile(latency_ns, 50) / NS_A_US);
+    put_number(object, "p99", (double)histogram_percentile(latency_ns, 99) / NS_A_US);
+    put_number(object, "p99_9", (double)histogram_percentile(latency_ns, 99.9) / NS_A_US);
+    put_number(object, "max", (double)histogram_max(latency_ns) / NS_A_US);
+    return object;
 }
 
 /* What each kind of request of the workload mix came to. */
-static void put_kinds(bool json, const struct bench_tally *tally)
+static json_t *report_kinds(const struct bench_tally *tally)
 {
-    static const char text[] = "%s  %-9s requests %" PRIu64 "   operations %" PRIu64
-                               "   hits %" PRIu64 "   misses %" PRIu64 "   errors %" PRIu64 "\n";
-    static const char member[] =
-        "%s\"%s\":{\"requests\":%" PRIu64 ",\"operations\":%" PRIu64 ",\"hits\":%" PRIu64
-        ",\"misses\":%" PRIu64 ",\"errors\":%" PRIu64 "}";
+    json_t *kinds = json_object();
 
     for (size_t i = 0; i < BENCH_KINDS; i++) {
         const struct bench_kind_tally *kind = &tally->kinds[i];
-        const char *before = !json ? "" : i == 0 ? ",\"kinds\":{" : ",";
-        printf(json ? member : text, before, bench_kind_name((enum bench_kind)i), kind->requests,
-               kind->operations, kind->hits, kind->misses, kind->errors);
+
+        json_object_set_new(kinds, bench_kind_name((enum bench_kind)i),
+                            json_pack("{s:I, s:I, s:I, s:I, s:I}", "requests", kind->requests,
+                                      "operations", kind->operations, "hits", kind->hits, "misses",
+                                      kind->misses, "errors", kind->errors));
     }
-    printf(json ? "},\"checked\":%" PRIu64 : "checked        %" PRIu64 "\n", tally->checked);
+    return kinds;
 }
 
-static void put_errors(bool json, const struct bench_tally *tally)
+static json_t *report_errors(const struct bench_tally *tally)
 {
-    fputs(json ? ",\"error_lines\":[" : "", stdout);
+    json_t *errors = json_array();
+
     for (size_t i = 0; i < BENCH_ERROR_LINES && tally->error_lines[i].count != 0; i++) {
         const struct bench_error *error = &tally->error_lines[i];
-        if (json) {
-            fputs(i == 0 ? "{\"text\":" : ",{\"text\":", stdout);
-            put_quoted(error->text);
-            printf(",\"count\":%" PRIu64 ",\"expected\":%s}", error->count,
-                   error->expected ? "true" : "false");
-        } else {
-            printf("error          %" PRIu64 " x %s%s\n", error->count, error->text,
-                   error->expected ? " (expected)" : "");
-        }
+
+        json_array_append_new(errors, json_pack("{s:s, s:I, s:b}", "text", error->text, "count",
+                                                error->count, "expected", error->expected));
     }
-    if (json) {
-        fputs("],\"first_mismatch\":", stdout);
-        put_quoted(tally->first_mismatch);
-    } else if (tally->first_mismatch[0] != '\0') {
-        printf("first wrong    %s\n", tally->first_mismatch);
-    }
+    return errors;
 }
 
-static void put_result(bool json, const char *name, const struct bench_result *result, bool mix)
+static json_t *report_result(const struct bench_result *result, bool mix)
 {
     const struct bench_tally *tally = &result->tally;
     uint64_t ns = result->elapsed_ns, requests = tally->requests;
-    const struct figure figures[] = {
-        {NULL, "requests", 0, (double)requests, false},
-        {NULL, "requests_per_s", 1, per_second(requests, ns), false},
-        {NULL, mix ? "operations" : "ids", 0, (double)tally->operations, false},
-        {NULL, mix ? "operations_per_s" : "ids_per_s", 1, per_second(tally->operations, ns), false},
-        {NULL, "bytes_sent", 0, (double)tally->bytes_sent, false},
-        {NULL, "bytes_received", 0, (double)tally->bytes_received, false},
-        {"latency_us", "p50", 3, percentile_us(result, 50), false},
-        {"latency_us", "p99", 3, percentile_us(result, 99), false},
-        {"latency_us", "p99_9", 3, percentile_us(result, 99.9), false},
-        {"latency_us", "max", 3, (double)histogram_max(result->latency_ns) / NS_A_US, false},
-        {"server_cpu_us", "total", 4, us_each(result->server_cpu_ns, requests),
-         !result->server_known},
-        {NULL, "client_cpu_us", 4, us_each(result->client_cpu_ns, requests), false},
-        {NULL, "hits", 0, (double)tally->hits, false},
-        {NULL, "misses", 0, (double)tally->misses, false},
-        {NULL, "errors", 0, (double)tally->errors, false},
-        {NULL, "expected_errors", 0, (double)tally->expected, false},
-        {NULL, "mismatches", 0, (double)tally->mismatches, false},
-        {NULL, "foreign", 0, (double)tally->foreign, tally->foreign == 0},
-        {NULL, "wrongly_found", 0, (double)tally->wrong, tally->foreign == 0},
-    };
+    json_t *object = json_object();
 
-    printf(json ? ",\"%s\":{\"seconds\":%.6f" : "%-14s %.6f seconds\n", name,
-           (double)ns / NS_A_SECOND);
-    put_figures(json, figures, sizeof(figures) / sizeof(figures[0]));
-    if (mix) {
-        put_kinds(json, tally);
+    put_number(object, "seconds", (double)ns / NS_A_SECOND);
+    put_count(object, "requests", requests);
+    put_number(object, "requests_per_s", per_second(requests, ns));
+    put_count(object, mix ? "operations" : "ids", tally->operations);
+    put_number(object, mix ? "operations_per_s" : "ids_per_s", per_second(tally->operations, ns));
+    put_count(object, "bytes_sent", tally->bytes_sent);
+    put_count(object, "bytes_received", tally->bytes_received);
+    json_object_set_new(object, "latency_us", report_latency(result->latency_ns));
+    if (result->server_known) {
+        json_object_set_new(object, "server_cpu_us",
+                            json_pack("{s:f}", "total", us_each(result->server_cpu_ns, requests)));
     }
-    put_errors(json, tally);
-    fputs(json ? "}" : "", stdout);
+    put_number(object, "client_cpu_us", us_each(result->client_cpu_ns, requests));
+    put_count(object, "hits", tally->hits);
+    put_count(object, "misses", tally->misses);
+    put_count(object, "errors", tally->errors);
+    put_count(object, "expected_errors", tally->expected);
+    put_count(object, "mismatches", tally->mismatches);
+    if (tally->foreign != 0) {
+        put_count(object, "foreign", tally->foreign);
+        put_count(object, "wrongly_found", tally->wrong);
+    }
+    if (mix) {
+        json_object_set_new(object, "kinds", report_kinds(tally));
+        put_count(object, "checked", tally->checked);
+    }
+    json_object_set_new(object, "error_lines", report_errors(tally));
+    json_object_set_new(object, "first_mismatch", json_string(tally->first_mismatch));
+    return object;
 }
 
-static void put_asked(const struct bench_options *options)
+static json_t *report_asked(const struct bench_options *options)
 {
-    bool json = options->json;
-    const struct figure figures[] = {
-        {NULL, "threads", 0, (double)options->threads, false},
-        {NULL, "connections", 0, (double)options->connections, false},
-        {NULL, "pipeline", 0, (double)options->pipeline, false},
-        {NULL, "ids", 0, (double)options->ids, false},
-        {NULL, "page_ids", 0, (double)options->page_ids, false},
-    };
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s}", "address", options->address, "workload",
+        bench_workloads[options->workload], "shape", bench_shapes[options->shape], "verify",
+        bench_verifies[options->verify], "protocol", options->kit->protocols[options->protocol]);
 
-    if (json) {
-        fputs("{\"address\":", stdout);
-        put_quoted(options->address);
-    } else {
-        printf("address        %s\n", options->address);
-    }
-    printf(json ? ",\"workload\":\"%s\",\"shape\":\"%s\",\"verify\":\"%s\",\"protocol\":\"%s\""
-                : "workload       %s, shape %s, verify %s, protocol %s\n",
-           bench_workloads[options->workload], bench_shapes[options->shape],
-           bench_verifies[options->verify], options->kit->protocols[options->protocol]);
     if (options->kit->report != NULL) {
-        options->kit->report(options, json);
+        options->kit->report(options, object);
     }
-    put_figures(json, figures, sizeof(figures) / sizeof(figures[0]));
-    printf(json ? ",\"first\":%" PRIu64 ",\"seed\":%" PRIu64
-                : "first          %" PRIu64 "\nseed           %" PRIu64 "\n",
-           options->first, options->seed);
+    put_count(object, "threads", options->threads);
+    put_count(object, "connections", options->connections);
+    put_count(object, "pipeline", options->pipeline);
+    put_count(object, "ids", options->ids);
+    put_count(object, "page_ids", options->page_ids);
+    put_count(object, "first", options->first);
+    put_count(object, "seed", options->seed);
+    return object;
+}
+
+/* Sets a result, unless nothing was answered: then there are no figures. Returns whether it did. */
+static bool report_set(json_t *object, const char *name, const struct bench_result *result,
+                       bool mix)
+{
+    const struct bench_tally *tally = &result->tally;
+    bool answered = tally->requests != 0 || tally->errors != 0 || tally->mismatches != 0;
+
+    return answered && json_object_set_new(object, name, report_result(result, mix)) == 0;
 }
 
 void bench_report(const struct bench_options *options, const struct bench_result *load,
                   const struct bench_result *run)
 {
-    if (load == NULL && run == NULL) {
-        return;
+    json_t *object = report_asked(options);
+    bool loaded = report_set(object, "load", load, false);
+
+    if (report_set(object, "run", run, options->workload == BENCH_MIX) || loaded) {
+        json_dumpf(object, stdout,
+                   (options->json ? JSON_COMPACT : JSON_INDENT(2)) | JSON_PRESERVE_ORDER |
+                       JSON_REAL_PRECISION(DIGITS));
+        putchar('\n');
     }
-    put_asked(options);
-    if (load != NULL) {
-        put_result(options->json, "load", load, false);
-    }
-    if (run != NULL) {
-        put_result(options->json, "run", run, options->workload == BENCH_MIX);
-    }
-    fputs(options->json ? "}\n" : "", stdout);
+    json_decref(object);
 }

@@ -106,6 +106,7 @@ static void run_threads(struct run *run)
 static void bench_run_add_up(const struct run *run, struct bench_result *result)
 {
     uint64_t begun_ns = UINT64_MAX, last_ns = 0;
+    const struct bench_loop *failed = NULL;
 
     for (uint64_t i = 0; i < run->threads; i++) {
         const struct bench_loop *loop = &run->members[i].loop;
@@ -116,18 +117,12 @@ static void bench_run_add_up(const struct run *run, struct bench_result *result)
             begun_ns = loop->begun_ns < begun_ns ? loop->begun_ns : begun_ns;
             last_ns = loop->last_reply_ns > last_ns ? loop->last_reply_ns : last_ns;
         }
+        failed = loop->reason[0] != '\0' ? loop : failed;
     }
     result->elapsed_ns = last_ns > begun_ns ? last_ns - begun_ns : 0;
-    for (uint64_t i = 0; i < run->threads; i++) {
-        const struct bench_loop *loop = &run->members[i].loop;
-        if (loop->reason[0] != '\0') {
-            result->unanswered = loop->unanswered;
-        }
-        if (loop->reason[0] != '\0' && loop->begun_ns == 0) {
-            bench_bad("%s", loop->reason);
-        } else if (loop->reason[0] != '\0') {
-            bench_bad("%s after %" PRIu64 " requests", loop->reason, result->tally.requests);
-        }
+    if (failed != NULL) {
+        result->unanswered = failed->unanswered;
+        bench_bad("%s after %" PRIu64 " requests", failed->reason, result->tally.requests);
     }
 }
 

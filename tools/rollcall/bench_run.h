@@ -1,18 +1,12 @@
 /*
  * bench_run.h: one measured run: connections that each keep one batch of requests under way until
- * the count or the time is reached, shared out among threads.
+ * the count or the time is reached.
  *
- * Connections, requests and rate are cut in as many equal parts as there are threads; each thread
- * has a loop, a workload, counts and a deadline of its own (bench_loop.h). All connect first, and
- * what they counted is added up at the end. The first failure ends the run: the other threads stop
- * within a second.
- *
- * With a rate, batches begin at equal distances, each on a connection that has none under way. If
- * there is none the batch begins later, and what was missed is made up for only as far as
- * BENCH_MISSED_NS goes.
- *
- * Latency is that of a batch: from before its first byte is sent until its last reply is judged.
- * Every batch that was begun is waited for; the run ends with its last reply.
+ * Connections, requests and rate are cut in as many equal parts as there are threads; each has its
+ * own loop (bench_loop.h). All connect first; the first failure ends the run within a second. With
+ * a rate, batches begin at equal distances, each on a connection that has none under way; what was
+ * missed is made up for only as far as BENCH_MISSED_NS goes. Latency is that of a batch: from its
+ * first byte sent until its last reply is judged.
  */
 #ifndef ROLLCALL_TOOLS_BENCH_RUN_H
 #define ROLLCALL_TOOLS_BENCH_RUN_H
@@ -51,6 +45,13 @@ struct bench_result {
 bool bench_run(const struct bench_plan *plan, struct bench_result *result);
 
 void bench_result_fini(struct bench_result *result);
+
+/*
+ * Prints what was asked for and the results as a JSON object on stdout: indented, or with the
+ * option json in one line. A result without an answer is left out, and so is what is not known.
+ */
+void bench_report(const struct bench_options *options, const struct bench_result *load,
+                  const struct bench_result *run);
 
 /* The processor time of a process since it began; 0: this one. False with errno: there is none. */
 bool bench_process_cpu_ns(pid_t pid, uint64_t *ns);

@@ -46,8 +46,7 @@ static uint64_t id_of_ms(const struct bench_options *options, uint64_t index)
     return options->first + (index / a_ms << STAMP_SHIFT) + (machine << MACHINE_SHIFT) + sequence;
 }
 
-/* Returns one random id in each of as many equal strides: rising, never twice, and without a list.
- */
+/* Returns a random id of the stride of that number: rising, never twice, and without a list. */
 static uint64_t id_at_random(const struct bench_options *options, uint64_t index)
 {
     uint64_t stride = RANDOM_SPAN / options->ids;
@@ -70,22 +69,16 @@ uint64_t bench_workload_id(const struct bench_options *options, uint64_t index)
     return options->first + index;
 }
 
-static uint64_t value_in(uint64_t bits, size_t slot)
-{
-    uint64_t piece = bits >> 16 * (slot % 4) & 0xffff;
-    return piece * NUMBERS >> 16;
-}
-
 uint64_t bench_workload_value(uint64_t id, size_t slot)
 {
-    return value_in(hash_u64(id + slot / 4), slot);
+    uint64_t piece = hash_u64(id + slot / 4) >> 16 * (slot % 4) & 0xffff;
+    return piece * NUMBERS >> 16;
 }
 
 size_t bench_workload_print_value(const struct bench_workload *workload, uint64_t id, int slot,
                                   char *out)
 {
     char *at = out;
-    uint64_t bits = 0;
 
     if (slot == BENCH_SLOT_MEMBER) {
         *out = '1';
@@ -95,10 +88,7 @@ size_t bench_workload_print_value(const struct bench_workload *workload, uint64_
         return num_print(out, bench_workload_value(id, (size_t)slot));
     }
     for (size_t i = 0; i < workload->options->slot_count; i++) {
-        if (i % 4 == 0) {
-            bits = hash_u64(id + i / 4);
-        }
-        at += num_print(at, value_in(bits, i));
+        at += num_print(at, bench_workload_value(id, i));
         *at++ = ',';
     }
     return (size_t)(at - out) - 1;
@@ -142,15 +132,14 @@ struct bench_workload *bench_workload_begin(const struct bench_options *options,
 {
     struct bench_workload *workload = memory_zalloc(sizeof(*workload));
 
-    workload->mark = BENCH_WORKLOAD_MARK;
     workload->options = options;
     workload->dialect = options->kit->dialects[options->protocol];
     workload->pattern = pattern;
     workload->verb = verb;
     workload->verify = (enum bench_verify)options->verify;
     workload->ids = ids;
-    workload->head_length =
-        (size_t)snprintf(workload->head, sizeof(workload->head), " %s", pattern->head);
+    workload->head = pattern->head;
+    workload->head_length = strlen(pattern->head);
     return workload;
 }
 
@@ -190,19 +179,14 @@ void bench_workload_destroy(struct bench_workload *workload)
     if (workload == NULL) {
         return;
     }
-    CHECK(workload->mark == BENCH_WORKLOAD_MARK);
     bench_mix_destroy(workload->mix);
     free(workload->state);
     free(workload);
 }
 
-uint64_t bench_workload_load_requests(const struct bench_options *options)
+uint64_t bench_workload_load_requests(const struct bench_workload *workload)
 {
-    struct bench_workload *workload = bench_workload_create(options, true);
-    uint64_t requests = options->ids * workload->key_count;
-
-    bench_workload_destroy(workload);
-    return requests;
+    return workload->options->ids * workload->key_count;
 }
 
 size_t bench_workload_words(const struct bench_workload *workload)
@@ -219,7 +203,7 @@ size_t bench_workload_key_bytes(const struct bench_workload *workload)
             longest = workload->keys[i].suffix_length;
         }
     }
-    return workload->head_length + BENCH_NUMBER_TEXT_MAX + longest + BENCH_MEMBER_TEXT_MAX;
+    return 1 + workload->head_length + BENCH_NUMBER_TEXT_MAX + longest + BENCH_MEMBER_TEXT_MAX;
 }
 
 size_t bench_workload_bytes_max(const struct bench_workload *workload)
@@ -249,7 +233,7 @@ char *bench_workload_put_member(uint64_t id, char *out)
 char *bench_workload_put_key(const struct bench_workload *workload, const struct bench_key *key,
                              uint64_t id, char *out)
 {
-    out = bench_put(out, workload->head + 1, workload->head_length - 1);
+    out = bench_put(out, workload->head, workload->head_length);
     out += num_print(out, id & ~BENCH_FOREIGN);
     out = bench_put(out, key->suffix, key->suffix_length);
     return key->slot == BENCH_SLOT_MEMBER ? bench_workload_put_member(id, out) : out;
@@ -273,7 +257,6 @@ static size_t compose_set(struct bench_workload *workload, char *out, uint64_t *
 size_t bench_workload_compose(struct bench_workload *workload, uint64_t lane, char *out,
                               uint64_t *words)
 {
-    CHECK(workload->mark == BENCH_WORKLOAD_MARK);
     if (workload->mix != NULL) {
         return bench_mix_compose(workload->mix, lane, out, words);
     }
@@ -286,11 +269,147 @@ size_t bench_workload_compose(struct bench_workload *workload, uint64_t lane, ch
     return (size_t)(workload->dialect->ask(workload, words, out) - out);
 }
 
+/* ---- verdicts ---- */
+
+/* mix also knows what it wrote. */
+static void tell_mix(const struct bench_judged *judged, uint64_t key, bool yes)
+{
+    if (judged->asked != NULL) {
+        bench_mix_answered(judged, key, yes);
+    }
+}
+
+bool bench_judged_foreign(const struct bench_judged *judged, uint64_t key)
+{
+    return (bench_id_at(judged, key) & BENCH_FOREIGN) != 0;
+}
+
+void bench_judged_found(const struct bench_judged *judged)
+{
+    uint64_t key = judged->reply->key++;
+    bool foreign = bench_judged_foreign(judged, key);
+
+    judged->tally->hits++;
+    judged->tally->foreign += foreign;
+    judged->tally->wrong += foreign;
+    tell_mix(judged, key, true);
+}
+
+/* Counts a miss. Existence keys may be missing only if they are foreign. */
+static void missed(const struct bench_judged *judged, uint64_t key)
+{
+    const struct bench_workload *workload = judged->workload;
+    bool foreign = bench_judged_foreign(judged, key);
+
+    judged->tally->misses++;
+    judged->tally->foreign += foreign && workload->verify != BENCH_OFF;
+    if (!foreign && workload->keys[0].slot == BENCH_SLOT_MEMBER &&
+        workload->verify == BENCH_VALUES) {
+        bench_judged_mismatch_of(judged, "a loaded member is denied: ", key);
+    }
+    tell_mix(judged, key, false);
+}
+
+void bench_judged_missed(const struct bench_judged *judged, uint64_t to)
+{
+    for (; judged->reply->key < to; judged->reply->key++) {
+        missed(judged, judged->reply->key);
+    }
+}
+
+void bench_judged_changed(const struct bench_judged *judged, bool yes)
+{
+    judged->tally->hits += yes;
+    judged->tally->misses += !yes;
+    tell_mix(judged, 0, yes);
+}
+
+void bench_judged_mismatch(const struct bench_judged *judged, const char *what)
+{
+    bench_tally_mismatch(judged->tally, what, judged->item.line, judged->item.line_length);
+}
+
+void bench_judged_broken(const struct bench_judged *judged, const char *what)
+{
+    bench_judged_mismatch(judged, what);
+    judged->reply->broken = true;
+}
+
+void bench_judged_mismatch_of(const struct bench_judged *judged, const char *what, uint64_t key)
+{
+    const struct bench_workload *workload = judged->workload;
+    char text[BENCH_KEY_TEXT_MAX + 1 + BENCH_TEXT_MAX];
+    size_t shown = judged->item.line_length;
+    char *at = bench_workload_put_key(workload, bench_key_at(workload, key),
+                                      bench_id_at(judged, key), text);
+
+    shown = shown < BENCH_TEXT_MAX ? shown : BENCH_TEXT_MAX;
+    *at++ = ' ';
+    at = bench_put(at, judged->item.line, shown);
+    bench_tally_mismatch(judged->tally, what, text, (size_t)(at - text));
+}
+
+bool bench_judged_value_right(const struct bench_judged *judged, uint64_t id, int slot)
+{
+    const struct bench_workload *workload = judged->workload;
+    char value[BENCH_VALUE_ROOM];
+    bool whole = slot == BENCH_SLOT_WHOLE;
+
+    if (workload->verify == BENCH_OFF) {
+        return true;
+    }
+    if (workload->verify == BENCH_FORM && slot != BENCH_SLOT_MEMBER) {
+        return bench_item_numbers(judged->item.data, judged->item.data_length,
+                                  whole ? workload->options->slot_count : 1, whole);
+    }
+    size_t length = bench_workload_print_value(workload, id, slot, value);
+    return length == judged->item.data_length && memcmp(value, judged->item.data, length) == 0;
+}
+
+void bench_judged_incremented(const struct bench_judged *judged)
+{
+    const struct bench_workload *workload = judged->workload;
+    const struct bench_item *item = &judged->item;
+    bool whole = workload->keys[0].slot == BENCH_SLOT_WHOLE;
+    size_t fields = whole ? workload->options->slot_count : 1;
+    uint64_t number = 0;
+
+    if (!bench_item_numbers(item->line, item->line_length, fields, whole)) {
+        bench_judged_mismatch(judged, "not a number: ");
+    } else if (workload->climbed && num_parse(item->line, item->line_length, &number) &&
+               number <= bench_workload_value(judged->ids[0], (size_t)workload->keys[0].slot)) {
+        bench_judged_mismatch(judged, "not above the loaded value: ");
+    }
+    bench_judged_changed(judged, true);
+}
+
+void bench_judged_error(const struct bench_judged *judged)
+{
+    const struct bench_item *item = &judged->item;
+    const char *allowed = judged->workload->options->allow;
+    bool expected = (*allowed != '\0' && bench_item_begins(item, allowed)) ||
+                    (judged->asked != NULL && bench_mix_expects(judged));
+
+    bench_tally_error(judged->tally, item->line, item->line_length, expected);
+}
+
+size_t bench_judge(struct bench_judged *judged, const char *bytes, size_t length)
+{
+    const struct bench_workload *workload = judged->workload;
+    size_t taken = length > 0 ? workload->dialect->judge(judged, bytes, length) : 0;
+
+    if (judged->reply->done) {
+        judged->tally->requests++;
+        judged->tally->operations += workload->ids;
+    }
+    return taken;
+}
+
 size_t bench_workload_judge(struct bench_workload *workload, const uint64_t *words,
                             const char *bytes, size_t length, struct bench_reply *reply,
                             struct bench_tally *tally)
 {
-    CHECK(workload->mark == BENCH_WORKLOAD_MARK && !reply->done && !reply->broken);
+    CHECK(!reply->done && !reply->broken);
     if (workload->mix != NULL) {
         return bench_mix_judge(workload->mix, words, bytes, length, reply, tally);
     }

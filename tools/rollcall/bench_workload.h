@@ -1,16 +1,12 @@
 /*
  * bench_workload.h: the requests of a workload and the judgement of their replies.
  *
- * A workload composes one request after another into memory and remembers nothing of them but a
- * few words (the ids), which the caller keeps until the reply is judged. What a loaded id holds is
- * a function of (id, slot), so that any process can check any read: bits = hash_u64(id + slot / 4)
- * >> 16 * (slot % 4), its low 16 bits; value = bits * 1000 >> 16. And so are the member a load adds
- * to an id and the foreign one that is asked for instead of it: u<n> and f<n>, n = the high 30 bits
- * of hash_u64(id). Replies are judged item by item (a value with its key, an array's head, a
- * number, an error) as the bytes come in. The common case composes the expected bytes and compares
- * once; everything else is parsed. How requests and replies look is the dialect's
- * (bench_dialect.h). The workload mix is a part of its own: bench_mix.h. Cost: about 15 ns to
- * compose a key and 25 ns to judge a record of four slots. Not thread-safe.
+ * A workload remembers nothing of a request but a few words (its ids), which the caller keeps until
+ * the reply is judged. What a loaded id holds is a function of id and slot, so that any process can
+ * check any read: bits = hash_u64(id + slot / 4) >> 16 * (slot % 4), its low 16 bits; value = bits
+ * * 1000 >> 16. So is the member a load adds to an id, u<n>, and the foreign one that is asked for
+ * instead, f<n>: n = the high 30 bits of hash_u64(id). Cost: about 15 ns to compose a key, 25 ns to
+ * judge a record of four slots. Not thread-safe.
  */
 #ifndef ROLLCALL_TOOLS_BENCH_WORKLOAD_H
 #define ROLLCALL_TOOLS_BENCH_WORKLOAD_H
@@ -48,7 +44,7 @@ void bench_workload_stream(struct bench_workload *workload, uint64_t stream);
 
 void bench_workload_destroy(struct bench_workload *workload); /* NULL: no-op */
 
-uint64_t bench_workload_load_requests(const struct bench_options *options);
+uint64_t bench_workload_load_requests(const struct bench_workload *workload);
 size_t bench_workload_words(const struct bench_workload *workload);     /* words a request */
 size_t bench_workload_bytes_max(const struct bench_workload *workload); /* bytes a request */
 

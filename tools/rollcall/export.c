@@ -3,11 +3,8 @@
  * wherever it ends it can be taken up again: after the connection broke by itself, later with
  * --from or --resume.
  */
-#include "tools/rollcall/export.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +13,7 @@
 #include "base/check.h"
 #include "base/num.h"
 #include "engine/engine.h"
+#include "tools/rollcall/arguments.h"
 #include "tools/rollcall/dial.h"
 #include "tools/rollcall/part.h"
 #include "tools/rollcall/progress.h"
@@ -81,7 +79,7 @@ static size_t part_line(const struct export *export, char line[PART_LINE_MAX])
 {
     return export->part.count == 0
                ? 0
-               : (size_t)snprintf(line, PART_LINE_MAX, EXPORT_NOTE " %s --hash %u/%u\n",
+               : (size_t)snprintf(line, PART_LINE_MAX, VERB_EXPORT_NOTE " %s --hash %u/%u\n",
                                   export->space, export->part.number, export->part.count);
 }
 
@@ -94,7 +92,7 @@ static bool part_is_of_file(const struct export *export, int fd)
     ssize_t got = pread(fd, first, sizeof(first) - 1, 0);
     size_t there = got > 0 ? (size_t)got : 0;
     bool same = length > 0 ? memcmp(first, line, there < length ? there : length) == 0
-                           : first[0] != EXPORT_NOTE[0];
+                           : first[0] != VERB_EXPORT_NOTE[0];
 
     if (!same) {
         first[strcspn(first, "\n")] = '\0';
@@ -127,7 +125,7 @@ static bool find_end(struct export *export, int fd)
     off_t kept = from + (end - tail) + 1;
 
     line = line != NULL ? line + 1 : tail;
-    export->headed = line[0] != EXPORT_NOTE[0];
+    export->headed = line[0] != VERB_EXPORT_NOTE[0];
     if (!export->headed) {
         kept = 0; /* behind it a line of names may be missing */
     } else if (line_id(export, line, (size_t)(end - line), &last)) {
@@ -287,13 +285,13 @@ static enum export_end export_refused(struct export *export, const char *line)
     progress_clear(&export->progress);
     if (export->slot_count > 0) {
         export->failure = EXIT_STATUS_FAILED;
-        verb_complain(stderr, "%s: %s" GO_ON, wire_peer_address(export->peer), line, export->from);
+        verb_complain(stderr, "%s: %s" GO_ON, export->peer->address, line, export->from);
     } else if (wire_wants_login(&export->wire, line)) {
         verb_complain(stderr, "%s", export->wire.error);
     } else {
         export->failure = strncmp(line, mistaken, sizeof(mistaken) - 1) == 0 ? EXIT_STATUS_USAGE
                                                                              : EXIT_STATUS_REFUSED;
-        verb_complain(stderr, "%s: %s", wire_peer_address(export->peer), line);
+        verb_complain(stderr, "%s: %s", export->peer->address, line);
     }
     return EXPORT_REFUSED;
 }
@@ -304,7 +302,7 @@ static enum export_end export_differs(struct export *export)
     progress_clear(&export->progress);
     export->failure = EXIT_STATUS_FAILED;
     verb_complain(stderr, "%s: the space has other slots than before; begin anew",
-                  wire_peer_address(export->peer));
+                  export->peer->address);
     return EXPORT_REFUSED;
 }
 
@@ -415,184 +413,116 @@ static bool run_export(struct export *export)
 
 /* ---- the command line ---- */
 
-static void export_help(void)
-{
-    puts("  rollcall export feed --format tsv --output feed.tsv\n"
-         "  rollcall export feed --from 5999998 | jq .like\n"
-         "\n"
-         "usage: rollcall export [options] SPACE\n"
-         "Writes the records of a space of a running daemon in the order of their ids. An id that\n"
-         "is there all the while is written once, with the counts it has at some time meanwhile.\n"
-         "Exit status: 0 all is written, 1 it is not, 2 bad options, or no such space, 3 no\n"
-         "answer, 4 the daemon refuses.\n"
-         "\n"
-         "  -s, --server ADDRESS   host:port, [v6]:port or /path.sock (" WIRE_SERVER
-         ")\n" WIRE_OPTIONS_HELP
-         "  -f, --format FORMAT    ndjson: {\"id\":7,\"like\":3}; tsv: a line of names, then "
-         "numbers\n"
-         "      --from ID          begin there\n"
-         "      --to ID            end there\n"
-         "      --hash I/N         only part I, from 1 on, of N parts of the hash range: ids with\n"
-         "                         hash % N = I - 1, by twemproxy's `hash: murmur` of the id's "
-         "digits\n"
-         "  -o, --output FILE      a new file; else stdout\n"
-         "      --resume           go on after the last line of FILE\n"
-         "      --timeout SECONDS  the longest wait for the daemon: 0.2, 5min (60)\n"
-         "      --json-safe-ids    ndjson: ids above 2^53 as strings\n"
-         "  -q, --quiet            no progress\n"
-         "  -h, --help             this text\n"
-         "\n"
-         "A slot that is unset is left out (tsv: empty). rollcall load reads both formats.");
-}
+static const char *const export_formats[] = {"ndjson", "tsv", NULL}; /* as enum export_format */
 
-/* False: it was said. */
-static bool export_number(const char *option, const char *text, uint64_t most, uint64_t *number)
+static const struct option_row export_rows[] = {
+    {"server", ARGUMENTS_TEXT(struct export, target.server), .initial = WIRE_SERVER,
+     .help = "host:port, [v6]:port or /path.sock"},
+    WIRE_ROWS(struct export, target),
+    {"format", ARGUMENTS_WORD(struct export, format, export_formats), .initial = "ndjson",
+     .help = "ndjson: {\"id\":7,\"like\":3}; tsv: a line of names, then numbers"},
+    {"from", ARGUMENTS_NUMBER(struct export, from, 0, ID_MAX), .help = "begin at this id"},
+    {"to", ARGUMENTS_NUMBER(struct export, to, 0, ID_MAX), .help = "end at this id"},
+    {"hash", OPTION_CUSTOM, ARGUMENTS_AT(struct export, part),
+     .help = "I/N: only part I, from 1 on, of N parts of the hash range: ids with hash % N = I - "
+             "1, by twemproxy's `hash: murmur` of the id's digits"},
+    {"output", ARGUMENTS_TEXT(struct export, output), .help = "a new file; else stdout"},
+    {"resume", ARGUMENTS_FLAG(struct export, resume),
+     .help = "go on after the last line of the output"},
+    {"timeout", ARGUMENTS_SECONDS(struct export, patience_ms, 1, WIRE_PATIENCE_MS_MAX),
+     .initial = "60", .help = "the longest wait for the daemon, in seconds: 0.2, 5min"},
+    {"json-safe-ids", ARGUMENTS_FLAG(struct export, safe_ids),
+     .help = "ndjson: ids above 2^53 as strings"},
+    {"quiet", ARGUMENTS_FLAG(struct export, quiet), .help = "no progress"},
+    {.name = NULL},
+};
+
+static bool export_take_part(const struct option_row *row, const char *text, void *into)
 {
-    if (num_parse(text, strlen(text), number) && *number <= most) {
+    struct export *export = into;
+
+    if (part_parse(text, &export->part)) {
         return true;
     }
-    verb_complain(stderr, "%s must be a number up to %" PRIu64 ", not \"%s\"", option, most, text);
+    verb_complain(stderr, "--%s must be I/N: part I of N, 1/N to N/N, with N up to %u, not \"%s\"",
+                  row->name, PART_COUNT_MAX, text);
     return false;
 }
 
-static bool export_part(const char *text, struct part *part)
+static const struct arguments export_line = {
+    .name = "export",
+    .words = "SPACE",
+    .examples = "  rollcall export feed --format tsv --output feed.tsv\n"
+                "  rollcall export feed --from 5999998 | jq .like\n",
+    .does =
+        "Writes the records of a space of a running daemon in the order of their ids. An id that\n"
+        "is there all the while is written once, with the counts it has at some time meanwhile.",
+    .ends = "A slot that is unset is left out (tsv: empty). rollcall load reads both formats.\n"
+            "Exit status: 0 all is written, 1 it is not, 2 bad options, or no such space, 3 no\n"
+            "answer, 4 the daemon refuses.",
+    .rows = export_rows,
+    .words_least = 1,
+    .words_most = 1,
+    .take_custom = export_take_part,
+};
+
+static int export_begin(struct export *export, const char *space)
 {
-    if (part_parse(text, part)) {
-        return true;
-    }
-    verb_complain(stderr,
-                  "--hash must be I/N: part I of N, 1/N to N/N, with N up to %u, not \"%s\"",
-                  PART_COUNT_MAX, text);
-    return false;
-}
+    char error[WIRE_ERROR_MAX];
 
-static bool take_option(struct export *export, int option, const char *text)
-{
-    char error[OPTIONS_ERROR_MAX];
-
-    if (wire_target_take(&export->target, option, optarg)) {
-        return true;
-    }
-    switch (option) {
-    case 's':
-        export->target.server = optarg;
-        return true;
-    case 'f':
-        export->format = strcmp(text, "tsv") == 0 ? EXPORT_TSV : EXPORT_NDJSON;
-        if (export->format == EXPORT_TSV || strcmp(text, "ndjson") == 0) {
-            return true;
-        }
-        verb_complain(stderr, "--format must be ndjson or tsv, not \"%s\"", text);
-        return false;
-    case 'F':
-        return export_number("--from", text, ID_MAX, &export->from);
-    case 'T':
-        return export_number("--to", text, ID_MAX, &export->to);
-    case 'H':
-        return export_part(text, &export->part);
-    case 'o':
-        export->output = text;
-        return true;
-    case 'r':
-        export->resume = true;
-        return true;
-    case 'j':
-        export->safe_ids = true;
-        return true;
-    case 'q':
-        export->quiet = true;
-        return true;
-    default:
-        if (wire_patience_parse(text, &export->patience_ms, error)) {
-            return true;
-        }
-        verb_complain(stderr, "%s", error);
-        return false;
-    }
-}
-
-/* -1: go on. */
-static int read_arguments(struct export *export, int argc, char **argv)
-{
-    static const struct option known[] = {WIRE_OPTIONS,
-                                          {"server", required_argument, NULL, 's'},
-                                          {"format", required_argument, NULL, 'f'},
-                                          {"from", required_argument, NULL, 'F'},
-                                          {"to", required_argument, NULL, 'T'},
-                                          {"hash", required_argument, NULL, 'H'},
-                                          {"output", required_argument, NULL, 'o'},
-                                          {"resume", no_argument, NULL, 'r'},
-                                          {"timeout", required_argument, NULL, 't'},
-                                          {"json-safe-ids", no_argument, NULL, 'j'},
-                                          {"quiet", no_argument, NULL, 'q'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
-    int got;
-
-    opterr = 0;
-    while ((got = getopt_long(argc, argv, "s:f:o:qh", known, NULL)) != -1) {
-        if (got == 'h') {
-            export_help();
-            return VERB_SOUND;
-        }
-        if (got == '?') {
-            return (int)verb_complain(stderr,
-                                      "unknown option %s, or it lacks a value; see rollcall "
-                                      "export --help",
-                                      argv[optind - 1]);
-        }
-        if (!take_option(export, got, optarg)) {
-            return VERB_USAGE;
-        }
-    }
-    if (optind + 1 != argc || strlen(argv[optind]) >= SPACE_MAX || strchr(argv[optind], ' ')) {
-        return (int)verb_complain(stderr, "export takes one space; see rollcall export --help");
+    export->space = space;
+    if (strlen(space) >= SPACE_MAX || strchr(space, ' ') != NULL) {
+        return (int)verb_complain(stderr, "\"%s\" is no name of a space", space);
     }
     if (export->resume && export->output == NULL) {
         return (int)verb_complain(stderr, "--resume goes on with a file: it needs --output FILE");
     }
-    export->space = argv[optind];
+    export->peer = wire_peer_create(&export->target, DIAL_PORT, error);
+    if (export->peer == NULL) {
+        return (int)verb_complain(stderr, "%s", error);
+    }
+    if (!open_output(export)) {
+        wire_peer_destroy(export->peer);
+        return VERB_USAGE;
+    }
     return -1;
+}
+
+static int export_all(struct export *export)
+{
+    wire_init(&export->wire, export->peer, export->patience_ms);
+    progress_init(&export->progress, export->quiet ? NULL : stderr, "records", 0);
+    bool done = export->from > export->to || run_export(export);
+
+    wire_fini(&export->wire);
+    wire_peer_destroy(export->peer);
+    bool closed = close_output(export);
+
+    if (!closed) {
+        export->failure = EXIT_STATUS_FAILED;
+    }
+    done = closed && done;
+    if (done && !export->quiet) {
+        fprintf(stderr, "%" PRIu64 " records, %.0f a second\n", export->done,
+                progress_rate(&export->progress, export->done));
+    }
+    if (done || export->failure != EXIT_STATUS_DONE) {
+        return (int)export->failure;
+    }
+    return (int)wire_status(&export->wire);
 }
 
 int export_main(int argc, char **argv)
 {
-    struct export export = {.to = ID_MAX, .patience_ms = WIRE_PATIENCE_MS};
+    struct export export = {.to = ID_MAX};
 
     wire_target_init(&export.target);
-    int status = read_arguments(&export, argc, argv);
+    int status = arguments_take(&export_line, argc, argv, &export);
 
-    if (status >= 0) {
-        return status;
+    if (status < 0) {
+        status = export_begin(&export, argv[optind]);
+        status = status < 0 ? export_all(&export) : status;
     }
-    char error[WIRE_ERROR_MAX];
-
-    export.peer = wire_peer_create(&export.target, DIAL_PORT, error);
-    if (export.peer == NULL) {
-        return (int)verb_complain(stderr, "%s", error);
-    }
-    if (!open_output(&export)) {
-        wire_peer_destroy(export.peer);
-        return VERB_USAGE;
-    }
-    wire_init(&export.wire, export.peer, export.patience_ms);
-    progress_init(&export.progress, export.quiet ? NULL : stderr, "records", 0);
-    bool done = export.from > export.to || run_export(&export);
-
-    wire_fini(&export.wire);
-    wire_peer_destroy(export.peer);
-    bool closed = close_output(&export);
-
-    if (!closed) {
-        export.failure = EXIT_STATUS_FAILED;
-    }
-    done = closed && done;
-    if (done && !export.quiet) {
-        fprintf(stderr, "%" PRIu64 " records, %.0f a second\n", export.done,
-                progress_rate(&export.progress, export.done));
-    }
-    if (done || export.failure != EXIT_STATUS_DONE) {
-        return (int)export.failure;
-    }
-    return (int)wire_status(&export.wire);
+    arguments_clear(&export_line, &export);
+    return status;
 }

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/num.h"
 #include "store/dir_lock.h"
@@ -13,6 +13,7 @@
 #include "store/journal_format.h"
 #include "store/manifest.h"
 #include "store/table_file_format.h"
+#include "tools/rollcall/arguments.h"
 #include "tools/rollcall/inspect_private.h"
 
 #define HEAD_BYTES    32 /* of a file: enough to tell its kind */
@@ -153,81 +154,36 @@ enum verb_exit inspect_file(struct vfs *vfs, const struct inspect_options *optio
 
 /* ---- the command line ---- */
 
-static void inspect_help(void)
-{
-    printf(
-        "  rollcall inspect /var/lib/rollcall/MANIFEST\n"
-        "\n"
-        "usage: rollcall inspect [options] FILE\n"
+static const struct option_row inspect_rows[] = {
+    {"limit", ARGUMENTS_NUMBER(struct inspect_options, limit, 0, UINT64_MAX), .initial = "100",
+     .help = "records of a segment, files of a space, entries of a section that are shown; 0: all"},
+    {"page", ARGUMENTS_NUMBER(struct inspect_options, page, 0, INSPECT_NO_PAGE - 1),
+     .help = "one page of a table file, from 0, in hex, sound or not"},
+    {.name = NULL},
+};
+
+static const struct arguments inspect_line = {
+    .name = "inspect",
+    .words = "FILE",
+    .examples = "  rollcall inspect /var/lib/rollcall/MANIFEST\n",
+    .does =
         "Prints a file of a data directory as text: MANIFEST, a segment of the journal, a table\n"
-        "file. What it reads is checked; rollcall verify checks the whole directory.\n"
+        "file. What it reads is checked; rollcall verify checks the whole directory.",
+    .ends =
         "Exit status: 0 sound, 1 damaged, 2 bad options, or a file that is none of these or of\n"
-        "a newer version.\n"
-        "\n"
-        "  --limit N    records of a segment, files of a space, entries of a section that are\n"
-        "               shown (%d); 0: all\n"
-        "  --page N     one page of a table file, from 0, in hex, sound or not\n"
-        "  -h, --help   this text\n",
-        INSPECT_LIMIT_DEFAULT);
-}
-
-static bool take_number(const char *name, const char *text, uint64_t *value)
-{
-    if (num_parse(text, strlen(text), value) && *value != INSPECT_NO_PAGE) {
-        return true;
-    }
-    verb_complain(stderr, "--%s: \"%s\" is not a number", name, text);
-    return false;
-}
-
-/* True: *status is what to return. */
-static bool take_options(int argc, char **argv, struct inspect_options *options,
-                         enum verb_exit *status)
-{
-    static const struct option known[] = {{"limit", required_argument, NULL, 'l'},
-                                          {"page", required_argument, NULL, 'p'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
-    int got;
-    *status = VERB_USAGE;
-    opterr = 0;
-    while ((got = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
-        bool right = true;
-        switch (got) {
-        case 'l':
-            right = take_number("limit", optarg, &options->limit);
-            break;
-        case 'p':
-            right = take_number("page", optarg, &options->page);
-            break;
-        case 'h':
-            inspect_help();
-            *status = VERB_SOUND;
-            return true;
-        case ':':
-            verb_complain(stderr, "%s needs a value", argv[optind - 1]);
-            return true;
-        default:
-            verb_complain(stderr, "unknown option %s; see rollcall inspect --help",
-                          argv[optind - 1]);
-            return true;
-        }
-        if (!right) {
-            return true;
-        }
-    }
-    return false;
-}
+        "a newer version.",
+    .rows = inspect_rows,
+    .words_least = 1,
+    .words_most = 1,
+};
 
 int inspect_main(int argc, char **argv)
 {
-    struct inspect_options options = {.limit = INSPECT_LIMIT_DEFAULT, .page = INSPECT_NO_PAGE};
-    enum verb_exit status;
-    if (take_options(argc, argv, &options, &status)) {
-        return (int)status;
-    }
-    if (optind + 1 != argc) {
-        return (int)verb_complain(stderr, "inspect takes one file; see rollcall inspect --help");
+    struct inspect_options options = {.page = INSPECT_NO_PAGE};
+    int status = arguments_take(&inspect_line, argc, argv, &options);
+
+    if (status >= 0) {
+        return status;
     }
     options.path = argv[optind];
     return (int)inspect_file(vfs_real(), &options, stdout, stderr);

@@ -1,9 +1,8 @@
 /* load.c: the verb load: the loop over all lines. */
-#include "tools/rollcall/load.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -317,7 +316,7 @@ static bool load_run(struct load *load)
         return false; /* a kill in the first batch: where its rejected lines begin is known */
     }
     progress_init(&load->progress, load->options->quiet ? NULL : stderr, "rows", load->before);
-    if (load->options->events) {
+    if (load->options->progress == LOAD_EVENTS) {
         progress_as_json(&load->progress);
     }
     return load->fill != NULL ? run_filling(load)
@@ -330,7 +329,8 @@ static bool end_filling(struct load *load, bool done)
 {
     bool whole = done && load->refused <= load->options->max_errors;
 
-    if (load->fill != NULL && whole && !load->options->quiet && !load->options->events) {
+    if (load->fill != NULL && whole && !load->options->quiet &&
+        load->options->progress == LOAD_LINES) {
         progress_clear(&load->progress);
         fputs("writing the tables that are in memory\n", stderr);
     }
@@ -393,10 +393,11 @@ static int load_end(struct load *load, bool done)
     }
     if (!options->quiet) {
         fprintf(stderr,
-                options->events ? "{\"event\":\"end\",\"stored\":%" PRIu64 ",\"kept\":%" PRIu64
-                                  ",\"refused\":%" PRIu64 ",\"each_s\":%.0f}\n"
-                                : "%" PRIu64 " stored, %" PRIu64 " kept as they were, %" PRIu64
-                                  " refused; %.0f rows a second\n",
+                options->progress == LOAD_EVENTS
+                    ? "{\"event\":\"end\",\"stored\":%" PRIu64 ",\"kept\":%" PRIu64
+                      ",\"refused\":%" PRIu64 ",\"each_s\":%.0f}\n"
+                    : "%" PRIu64 " stored, %" PRIu64 " kept as they were, %" PRIu64
+                      " refused; %.0f rows a second\n",
                 load->stored, load->kept, load->refused,
                 load->progress.began_us != 0 ? progress_rate(&load->progress, rows_of(load)) : 0);
     }
@@ -427,33 +428,24 @@ static bool load_reach(struct load *load)
     return load->peer != NULL;
 }
 
-int load_main(int argc, char **argv)
+static int load_with(const struct load_options *options)
 {
-    struct load_options options = {
-        .batch = LOAD_BATCH, .connections = LOAD_CONNECTIONS, .patience_ms = WIRE_PATIENCE_MS};
-
-    wire_target_init(&options.target);
-    int status = load_arguments(&options, argc, argv);
-
-    if (status >= 0) {
-        return status;
-    }
-    struct load load = {.options = &options};
+    struct load load = {.options = options};
 
     if (!load_state_read(&load) ||
-        !load_input_there(options.files + load.done.file, options.file_count - load.done.file) ||
+        !load_input_there(options->files + load.done.file, options->file_count - load.done.file) ||
         !load_rejects_open(&load) || !load_reach(&load)) {
         return EXIT_STATUS_USAGE;
     }
     for (unsigned part = 0; part < LOAD_CONNECTIONS_MAX; part++) {
-        wire_init(&load.wires[part], load.peer, options.patience_ms);
+        wire_init(&load.wires[part], load.peer, options->patience_ms);
     }
-    wire_init(&load.life_wire, load.peer, options.patience_ms);
-    load_input_init(&load.input, options.files, options.file_count);
-    batch_init(&load.batches[0], options.batch, options.mode == LOAD_MAX);
-    batch_init(&load.batches[1], options.batch, false);
+    wire_init(&load.life_wire, load.peer, options->patience_ms);
+    load_input_init(&load.input, options->files, options->file_count);
+    batch_init(&load.batches[0], options->batch, options->mode == LOAD_MAX);
+    batch_init(&load.batches[1], options->batch, false);
     buf_init(&load.scratch, REQUESTS_MAX, NULL);
-    status = load_end(&load, load_run(&load));
+    int status = load_end(&load, load_run(&load));
     batch_fini(&load.batches[0]);
     batch_fini(&load.batches[1]);
     buf_fini(&load.scratch);
@@ -463,5 +455,20 @@ int load_main(int argc, char **argv)
     }
     wire_fini(&load.life_wire);
     wire_peer_destroy(load.peer);
+    return status;
+}
+
+int load_main(int argc, char **argv)
+{
+    struct load_options options = {.format = LOAD_BY_NAME};
+
+    wire_target_init(&options.target);
+    int status = arguments_take(&load_arguments, argc, argv, &options);
+
+    if (status < 0) {
+        status = load_options_complete(&options, argc - optind, argv + optind) ? load_with(&options)
+                                                                               : EXIT_STATUS_USAGE;
+    }
+    arguments_clear(&load_arguments, &options);
     return status;
 }

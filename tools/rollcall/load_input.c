@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "tools/rollcall/export.h"
 #include "tools/rollcall/load_private.h"
 #include "tools/rollcall/verb.h"
 
@@ -171,7 +170,7 @@ static char *line_there(struct load_input *input, size_t *length)
 /* What an export of a part says of itself is no row. */
 static bool line_is_note(const struct load_input *input, const char *line)
 {
-    return input->place.line == 1 && strncmp(line, EXPORT_NOTE, strlen(EXPORT_NOTE)) == 0;
+    return input->place.line == 1 && strncmp(line, VERB_EXPORT_NOTE, strlen(VERB_EXPORT_NOTE)) == 0;
 }
 
 char *load_input_line(struct load_input *input, size_t *length, bool *first)

@@ -66,7 +66,7 @@ bool load_life_see(struct load *load)
         snprintf(load->why_failed, sizeof(load->why_failed),
                  "%.100s was started again, and %s: rows that it had acknowledged are gone; load "
                  "all of them again%s%.200s",
-                 wire_peer_address(load->peer), what, checkpoint != NULL ? ", without " : "",
+                 load->peer->address, what, checkpoint != NULL ? ", without " : "",
                  checkpoint != NULL ? checkpoint : "");
         return false;
     }

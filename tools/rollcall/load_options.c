@@ -1,146 +1,70 @@
 /* load_options.c: the command line of the verb load. */
-#include <getopt.h>
-#include <inttypes.h>
 #include <string.h>
 
-#include "base/num.h"
 #include "tools/rollcall/load_private.h"
 #include "tools/rollcall/verb.h"
 
 #define FORMATS "csv, tsv or ndjson"
 
-static void load_help(void)
-{
-    puts(
-        "  rollcall load feed --columns id,like --checkpoint counts.state counts.csv\n"
-        "  rollcall load feed --offline data --config rollcall.yaml counts.csv\n"
-        "\n"
-        "usage: rollcall load [options] SPACE [FILE...]\n"
+/* As enum load_format, enum load_mode and enum load_progress. */
+static const char *const formats[] = {"name", "csv", "tsv", "ndjson", NULL};
+static const char *const modes[] = {"set", "add", "max", NULL};
+static const char *const progresses[] = {"line", "json", NULL};
+
+static const struct option_row rows[] = {
+    {"server", ARGUMENTS_TEXT(struct load_options, target.server), .initial = WIRE_SERVER,
+     .help = "host:port, [v6]:port or /path.sock"},
+    WIRE_ROWS(struct load_options, target),
+    {"format", ARGUMENTS_WORD(struct load_options, format, formats), .initial = "name",
+     .help = "of the lines; name: as the file's name ends"},
+    {"columns", ARGUMENTS_TEXT(struct load_options, columns),
+     .help = "id,like,read or id,member; - skips one; else the first line has them; ndjson: of "
+             "other names nothing is taken"},
+    {"mode", ARGUMENTS_WORD(struct load_options, mode, modes), .initial = "set",
+     .help = "add: what is there stays; max: the larger number stays"},
+    {"checkpoint", ARGUMENTS_TEXT(struct load_options, checkpoint),
+     .help = "file by which a run that was killed goes on where it was"},
+    {"max-errors", ARGUMENTS_NUMBER(struct load_options, max_errors, 0, UINT64_MAX), .initial = "0",
+     .help = "lines that may be refused before it gives up"},
+    {"reject", ARGUMENTS_TEXT(struct load_options, reject),
+     .help = "file that refused lines are added to"},
+    {"batch", ARGUMENTS_NUMBER(struct load_options, batch, 1, LOAD_BATCH_MAX), .initial = "4096",
+     .help = "rows acknowledged together"},
+    {"connections", ARGUMENTS_NUMBER(struct load_options, connections, 1, LOAD_CONNECTIONS_MAX),
+     .initial = "8", /* pages of dumped tables are read side by side */
+     .help = "that rows are spread over, by their ids"},
+    {"timeout", ARGUMENTS_SECONDS(struct load_options, patience_ms, 1, WIRE_PATIENCE_MS_MAX),
+     .initial = "60", .help = "the longest wait for the daemon, busy or away: 0.2, 5min"},
+    {"offline", ARGUMENTS_TEXT(struct load_options, offline),
+     .help = "no daemon: makes this data directory, new or empty, out of rows in the order of "
+             "their ids; needs --config"},
+    {"config", ARGUMENTS_TEXT(struct load_options, config),
+     .help = "rollcalld's, for --offline: it has the space"},
+    {"progress", ARGUMENTS_WORD(struct load_options, progress, progresses), .initial = "line",
+     .help = "on stderr; json: an object a second, and one at the end, between other lines, which "
+             "begin with rollcall:"},
+    {"quiet", ARGUMENTS_FLAG(struct load_options, quiet), .help = "no progress"},
+    {.name = NULL},
+};
+
+const struct arguments load_arguments = {
+    .name = "load",
+    .words = "SPACE [FILE...]",
+    .examples = "  rollcall load feed --columns id,like --checkpoint counts.state counts.csv\n"
+                "  rollcall load feed --offline data --config rollcall.yaml counts.csv\n",
+    .does =
         "Loads counters, or members of existence keys, into a running daemon: from files, or from\n"
-        "stdin (-). A line is a row; rows of one id are taken in their order.\n"
-        "\n"
-        "  -s, --server ADDRESS   host:port, [v6]:port or /path.sock (" WIRE_SERVER
-        ")\n" WIRE_OPTIONS_HELP
-        "  -f, --format FORMAT    csv, tsv, ndjson; else what the file's name ends in\n"
-        "  -c, --columns NAMES    id,like,read  id,member  - skips one; else the first line has\n"
-        "                         them; ndjson: of other names nothing is taken\n"
-        "  -m, --mode MODE        set; add: what is there stays; max: the larger number stays\n"
-        "      --checkpoint FILE  a run that was killed goes on where it was; a whole one ends\n"
-        "      --max-errors N     lines that may be refused before it gives up (0)\n"
-        "      --reject FILE      refused lines are added to it\n"
-        "      --batch N          rows acknowledged together (4096)\n"
-        "      --connections N    that rows are spread over, by their ids (8)\n"
-        "      --timeout SECONDS  the longest wait for the daemon, busy or away: 0.2, 5min (60)\n"
-        "      --offline DIR      no daemon: makes the data directory DIR, new or empty, out of\n"
-        "                         rows in the order of their ids; needs --config\n"
-        "      --config FILE      rollcalld's, for --offline: it has the space\n"
-        "      --progress=json    on stderr, an object a second, and one at the end; other lines\n"
-        "                         there begin with rollcall:\n"
-        "  -q, --quiet            no progress\n"
-        "  -h, --help             this text\n"
-        "\n"
+        "stdin (-). A line is a row; rows of one id are taken in their order.",
+    .ends =
         "A row that names all slots sets the whole record: an empty field leaves its slot to the\n"
         "daemon's rule for records. A row that names some sets those alone, empty ones not.\n"
         "Exit status: 0 all rows are in, 1 it failed, 2 bad options, or no such file, space or\n"
         "column, 3 no answer, 4 the daemon refuses the user, 5 all but some refused rows are in,\n"
-        "6 given up as too many were refused.");
-}
-
-/* False: it was said. */
-static bool load_number(const char *option, const char *text, uint64_t least, uint64_t most,
-                        uint64_t *number)
-{
-    if (num_parse(text, strlen(text), number) && *number >= least && *number <= most) {
-        return true;
-    }
-    verb_complain(stderr, "%s must be a number from %" PRIu64 " to %" PRIu64 ", not \"%s\"", option,
-                  least, most, text);
-    return false;
-}
-
-/* False: it was said. */
-static bool load_word(const char *option, const char *text, const char *const *words, int *which)
-{
-    for (int i = 0; words[i] != NULL; i++) {
-        if (strcmp(words[i], text) == 0) {
-            *which = i;
-            return true;
-        }
-    }
-    verb_complain(stderr, "%s must be one of %s, %s, %s, not \"%s\"", option, words[0], words[1],
-                  words[2], text);
-    return false;
-}
-
-static bool take_word_option(struct load_options *options, int option, const char *text)
-{
-    static const char *const formats[] = {"csv", "tsv", "ndjson", NULL};
-    static const char *const modes[] = {"set", "add", "max", NULL};
-    int which;
-
-    if (option == 'f') {
-        bool known = load_word("--format", text, formats, &which);
-
-        options->format = known ? (enum load_format)(LOAD_CSV + which) : LOAD_BY_NAME;
-        return known;
-    }
-    bool known = load_word("--mode", text, modes, &which);
-
-    options->mode = known ? (enum load_mode)which : LOAD_SET;
-    return known;
-}
-
-static bool load_option(struct load_options *options, int option, const char *text)
-{
-    char error[OPTIONS_ERROR_MAX];
-
-    if (wire_target_take(&options->target, option, optarg)) {
-        return true;
-    }
-    switch (option) {
-    case 's':
-        options->target.server = optarg;
-        return true;
-    case 'f':
-    case 'm':
-        return take_word_option(options, option, text);
-    case 'c':
-        options->columns = text;
-        return true;
-    case 'C':
-        options->checkpoint = text;
-        return text[0] != '\0' ||
-               (verb_complain(stderr, "--checkpoint needs the name of a file"), false);
-    case 'e':
-        return load_number("--max-errors", text, 0, UINT64_MAX, &options->max_errors);
-    case 'r':
-        options->reject = text;
-        return true;
-    case 'b':
-        return load_number("--batch", text, 1, LOAD_BATCH_MAX, &options->batch);
-    case 'n':
-        return load_number("--connections", text, 1, LOAD_CONNECTIONS_MAX, &options->connections);
-    case 'o':
-        options->offline = text;
-        return true;
-    case 'g':
-        options->config = text;
-        return true;
-    case 'p':
-        options->events = true;
-        return strcmp(text, "json") == 0 ||
-               (verb_complain(stderr, "--progress must be json, not \"%s\"", text), false);
-    case 'q':
-        options->quiet = true;
-        return true;
-    default:
-        if (wire_patience_parse(text, &options->patience_ms, error)) {
-            return true;
-        }
-        verb_complain(stderr, "%s", error);
-        return false;
-    }
-}
+        "6 given up as too many were refused.",
+    .rows = rows,
+    .words_least = 1,
+    .words_most = SIZE_MAX,
+};
 
 /* LOAD_BY_NAME: it does not say. */
 static enum load_format load_format_of(const char *name)
@@ -172,10 +96,14 @@ static bool load_offline_fits(const struct load_options *options)
     return true;
 }
 
-static bool complete(struct load_options *options, int count, char **words)
+bool load_options_complete(struct load_options *options, int count, char **words)
 {
-    if (count < 1 || strlen(words[0]) >= LOAD_NAME_MAX || strchr(words[0], ' ') != NULL) {
-        verb_complain(stderr, "load takes a space and files; see rollcall load --help");
+    if (strlen(words[0]) >= LOAD_NAME_MAX || strchr(words[0], ' ') != NULL) {
+        verb_complain(stderr, "\"%s\" is no name of a space", words[0]);
+        return false;
+    }
+    if (options->checkpoint != NULL && *options->checkpoint == '\0') {
+        verb_complain(stderr, "--checkpoint needs the name of a file");
         return false;
     }
     if (!load_offline_fits(options)) {
@@ -195,43 +123,4 @@ static bool complete(struct load_options *options, int count, char **words)
         }
     }
     return true;
-}
-
-int load_arguments(struct load_options *options, int argc, char **argv)
-{
-    static const struct option known[] = {{"server", required_argument, NULL, 's'},
-                                          WIRE_OPTIONS,
-                                          {"format", required_argument, NULL, 'f'},
-                                          {"columns", required_argument, NULL, 'c'},
-                                          {"mode", required_argument, NULL, 'm'},
-                                          {"checkpoint", required_argument, NULL, 'C'},
-                                          {"max-errors", required_argument, NULL, 'e'},
-                                          {"reject", required_argument, NULL, 'r'},
-                                          {"batch", required_argument, NULL, 'b'},
-                                          {"connections", required_argument, NULL, 'n'},
-                                          {"timeout", required_argument, NULL, 't'},
-                                          {"offline", required_argument, NULL, 'o'},
-                                          {"config", required_argument, NULL, 'g'},
-                                          {"progress", required_argument, NULL, 'p'},
-                                          {"quiet", no_argument, NULL, 'q'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
-    int got;
-
-    opterr = 0;
-    while ((got = getopt_long(argc, argv, "s:f:c:m:qh", known, NULL)) != -1) {
-        if (got == 'h') {
-            load_help();
-            return EXIT_STATUS_DONE;
-        }
-        if (got == '?') {
-            return (int)verb_complain(
-                stderr, "unknown option %s, or it lacks a value; see rollcall load --help",
-                argv[optind - 1]);
-        }
-        if (!load_option(options, got, optarg)) {
-            return EXIT_STATUS_USAGE;
-        }
-    }
-    return complete(options, argc - optind, argv + optind) ? -1 : EXIT_STATUS_USAGE;
 }

@@ -32,14 +32,11 @@
 #include "tools/rollcall/progress.h"
 #include "tools/rollcall/wire.h"
 
-#define LOAD_COLUMNS_MAX 64
-#define LOAD_NAME_MAX    64          /* bytes of a column's or space's name, NUL included */
-#define LOAD_LINE_MAX    (64u << 10) /* bytes of an input line */
-#define LOAD_BATCH       4096u       /* rows of a batch, unless told otherwise */
-#define LOAD_BATCH_MAX   65536u
-#define LOAD_KEY_MAX     250u
-#define LOAD_CONNECTIONS                                                                           \
-    8u /* unless told otherwise: pages of dumped tables are read side by side */
+#define LOAD_COLUMNS_MAX     64
+#define LOAD_NAME_MAX        64          /* bytes of a column's or space's name, NUL included */
+#define LOAD_LINE_MAX        (64u << 10) /* bytes of an input line */
+#define LOAD_BATCH_MAX       65536u      /* rows */
+#define LOAD_KEY_MAX         250u
 #define LOAD_CONNECTIONS_MAX 64u
 #define LOAD_WHY_MAX         128
 #define LOAD_SHORTER         "it is shorter than the checkpoint says; not the same input?"
@@ -48,6 +45,7 @@
 
 enum load_format { LOAD_BY_NAME, LOAD_CSV, LOAD_TSV, LOAD_NDJSON };
 enum load_mode { LOAD_SET, LOAD_ADD, LOAD_MAX };
+enum load_progress { LOAD_LINES, LOAD_EVENTS };
 
 struct load_options {
     struct wire_target target;
@@ -61,7 +59,8 @@ struct load_options {
     uint64_t batch; /* rows */
     uint64_t connections;
     unsigned patience_ms;
-    bool quiet, events;
+    bool quiet;
+    enum load_progress progress;
     char **files; /* "-": stdin */
     size_t file_count;
     const char *offline; /* a directory; NULL: into a daemon */
@@ -70,8 +69,9 @@ struct load_options {
     char *stdin_files[1];
 };
 
-/* Reads the command line. -1: go on; else the exit status. */
-int load_arguments(struct load_options *options, int argc, char **argv);
+/* The command line, and what follows from it and its words. False: it was said. */
+extern const struct arguments load_arguments;
+bool load_options_complete(struct load_options *options, int count, char **words);
 
 /* ---- the space ---- */
 

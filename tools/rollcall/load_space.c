@@ -11,8 +11,7 @@
 
 static bool space_fail(struct wire *wire, const char *what, const char *name)
 {
-    snprintf(wire->error, sizeof(wire->error), "%.200s: %s %.64s", wire_peer_address(wire->peer),
-             what, name);
+    snprintf(wire->error, sizeof(wire->error), "%.200s: %s %.64s", wire->peer->address, what, name);
     return false;
 }
 

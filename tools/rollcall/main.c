@@ -55,7 +55,7 @@ static int run_verb(int argc, char **argv)
 {
     const struct verb *verb = verb_find(argv[1]);
 
-    return verb != NULL ? verb->main(argc - 1, argv + 1) : verb_refuse(argv[1]);
+    return verb != NULL ? verb_run(verb, argc - 1, argv + 1) : verb_refuse(argv[1]);
 }
 
 int main(int argc, char **argv)

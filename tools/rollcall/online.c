@@ -1,7 +1,6 @@
 /* online.c: options and help of the verbs that ask a daemon. */
 #include "tools/rollcall/online.h"
 
-#include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,39 +13,26 @@
 #include "phantom/phantom.h"
 #include "tools/rollcall/verb.h"
 
-#define HELP_COLUMN 26
-#define HELP_WIDTH  80
-#define GETOPT_FROM 256 /* getopt's values for the rows */
-#define DAYS_MAX    36500u
-#define A_DAY_MAX   1000000000000000ull
-#define TTL_S_MAX   300u
+#define DAYS_MAX  36500u
+#define A_DAY_MAX 1000000000000000ull
+#define TTL_S_MAX 300u
 
 const char *const online_sorts[] = {"name", "held", "memory", "reads", "changes", "full", NULL};
 
-#define AT(field)                                                                                  \
-    .offset = offsetof(struct online_options, field),                                              \
-    .bytes = sizeof(((struct online_options *)0)->field)
-#define STRING(field)              .type = OPTION_STRING, .max = 4096, AT(field)
-#define FLAG(field)                .type = OPTION_BOOL, AT(field)
-#define NUMBER(field, least, most) .type = OPTION_NUMBER, .min = least, .max = most, AT(field)
+#define AT(field)                  ARGUMENTS_AT(struct online_options, field)
+#define STRING(field)              ARGUMENTS_TEXT(struct online_options, field)
+#define FLAG(field)                ARGUMENTS_FLAG(struct online_options, field)
+#define NUMBER(field, least, most) ARGUMENTS_NUMBER(struct online_options, field, least, most)
 #define MANY(field)                .type = OPTION_CUSTOM, AT(field) /* 200M, 1.5G: decimal */
 #define SIZE(field)                .type = OPTION_SIZE, .max = 1ull << 60, AT(field)
 #define SECONDS(field, least)                                                                      \
-    .type = OPTION_DURATION, .min = least, .max = ONLINE_TIMEOUT_MS_MAX, .unit_ms = 1,             \
-    .bare_ms = 1000, AT(field)
+    ARGUMENTS_SECONDS(struct online_options, field, least, ONLINE_TIMEOUT_MS_MAX)
 
 static const struct option_row rows[] = {
     {"server", STRING(target.wire.server), .initial = WIRE_SERVER,
      .help = "host:port, [v6]:port or /path of the daemon, or http://host:port of its status "
              "page"},
-    {"auth-file", STRING(target.wire.auth_file),
-     .help = "file whose first line, name:password, is who we are (" WIRE_AUTH_FILE ")"},
-    {"tls", FLAG(target.wire.tls), .help = "speak TLS; a unix socket is without"},
-    {"tls-ca", STRING(target.wire.tls_ca),
-     .help = "who signed the daemon's certificate; else whom the system believes"},
-    {"tls-cert", STRING(target.wire.tls_cert),
-     .help = "our own certificate, where the daemon asks for one"},
-    {"tls-key", STRING(target.wire.tls_key), .help = "its key; else it is in the same file"},
+    WIRE_ROWS(struct online_options, target.wire),
     {"timeout", SECONDS(target.timeout_ms, 1), .initial = "3",
      .help = "seconds, 0.2 or 2min: wait no longer"},
     {"json", FLAG(json), .help = "JSON, one object; an error, too"},
@@ -59,24 +45,22 @@ static const struct option_row rows[] = {
      .help = "the order of the spaces"},
     {"interval", SECONDS(interval_ms, ONLINE_INTERVAL_MS_MIN), .initial = "1",
      .help = "seconds between two looks"},
-    {"looks", NUMBER(looks, 0, UINT32_MAX), .initial = "0",
-     .help = "end after so many; 0: when q is pressed"},
+    {"looks", NUMBER(looks, 0, UINT32_MAX), .help = "end after so many; 0: when q is pressed"},
     {"ids-per-day", MANY(ids_per_day), .help = "new ids a day: 200M, 1.5G (decimal)"},
-    {"days", NUMBER(days, 1, DAYS_MAX), .initial = "0", .help = "days that ids are kept (30)"},
+    {"days", NUMBER(days, 0, DAYS_MAX), .help = "days that ids are kept (30)"},
     {"slots", STRING(slots), .help = "counters of an id, with their bits: repost:14,like:18"},
-    {"id-spacing", NUMBER(id_spacing, 0, UINT64_MAX >> 1), .initial = "0",
+    {"id-spacing", NUMBER(id_spacing, 0, UINT64_MAX >> 1),
      .help = "as in the configuration; 1: ids are a sequence; 0: not known"},
     {"pairs-per-day", MANY(pairs_per_day), .help = "new pairs of an id and a member a day"},
-    {"pairs-days", NUMBER(pairs_days, 1, DAYS_MAX), .initial = "0",
-     .help = "days that pairs are kept (as --days)"},
+    {"pairs-days", NUMBER(pairs_days, 0, DAYS_MAX), .help = "days that pairs are kept (as --days)"},
     {"false-positives", .type = OPTION_REAL, .real_min = PHANTOM_FALSE_POSITIVES_MIN,
      .real_max = PHANTOM_FALSE_POSITIVES_MAX, AT(false_positives), .initial = "0.001",
      .help = "of existence keys"},
     {"deletes", FLAG(deletes), .help = "pairs can be deleted"},
-    {"memory", SIZE(memory_bytes), .initial = "0",
+    {"memory", SIZE(memory_bytes),
      .help = "of the machine, for the daemon: what does not fit goes to the disk; 0: as much as "
              "it takes"},
-    {"disk", SIZE(disk_bytes), .initial = "0", .help = "of the file system of data; 0: not known"},
+    {"disk", SIZE(disk_bytes), .help = "of the file system of data; 0: not known"},
     {"data", STRING(data),
      .help = "data directory of the configuration; \"\": none, all in memory"},
     {"recycle", FLAG(recycle), .help = "what is older is forgotten, not dumped to the disk"},
@@ -98,13 +82,11 @@ static const struct option_row rows[] = {
     {"not-alone", FLAG(not_alone),
      .help = "with ack: replica: writes are refused while no follower is in sync"},
     {"init", FLAG(init), .help = "this node is the first to lead its group; once"},
-    {"help", FLAG(help), .help = "this text"},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
 static const char *const of_server[] = {"server",   "auth-file", "tls",     "tls-ca",
                                         "tls-cert", "tls-key",   "timeout", NULL};
-static const char *const of_all[] = {"help", NULL};
 
 bool online_colours(int fd)
 {
@@ -129,7 +111,7 @@ static bool online_is_in(const char *const *names, const char *name)
 
 static bool online_takes(const struct online_verb *verb, const struct option_row *row)
 {
-    return online_is_in(of_all, row->name) || online_is_in(verb->takes, row->name) ||
+    return online_is_in(verb->takes, row->name) ||
            (!verb->no_server && online_is_in(of_server, row->name));
 }
 
@@ -142,58 +124,6 @@ bool online_has_value(const char *option)
     }
     return strcmp(option, "-s") == 0;
 }
-
-/* Words from HELP_COLUMN on, broken before HELP_WIDTH. */
-static void online_put_words(const char *text)
-{
-    int column = HELP_COLUMN;
-
-    while (*text != '\0') {
-        int length = (int)strcspn(text, " ");
-
-        if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
-            printf("\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
-        }
-        column += printf("%s%.*s", column > HELP_COLUMN ? " " : "", length, text);
-        text += length;
-        text += strspn(text, " ");
-    }
-    putchar('\n');
-}
-
-static void online_put_row(const struct option_row *row)
-{
-    char limits[OPTIONS_TEXT_MAX] = "", words[2 * OPTIONS_TEXT_MAX];
-    bool shown = row->initial != NULL && strcmp(row->initial, "0") != 0;
-    const char *letter = strcmp(row->name, "server") == 0 ? "-s, "
-                         : strcmp(row->name, "help") == 0 ? "-h, "
-                                                          : "    ";
-
-    if (row->type == OPTION_WORD) {
-        options_format_limits(row, limits);
-    }
-    snprintf(words, sizeof(words), "%s%s%s%s%s%s", row->help, *limits != '\0' ? ": " : "", limits,
-             shown ? " (" : "", shown ? row->initial : "", shown ? ")" : "");
-    printf("  %s--%-*s", letter, HELP_COLUMN - 8, row->name);
-    online_put_words(words);
-}
-
-static void online_help(const struct online_verb *verb)
-{
-    printf("%s\nusage: rollcall %s [options]%s%s\n%s\n\n", verb->examples, verb->name,
-           *verb->words != '\0' ? " " : "", verb->words, verb->does);
-    for (size_t i = 0; i < ROWS; i++) {
-        if (online_takes(verb, &rows[i])) {
-            online_put_row(&rows[i]);
-        }
-    }
-    printf(
-        "\nExit status: 0 done, 1 a negative answer, 2 a mistake in the arguments, 3 no answer,\n"
-        "4 refused.\n");
-}
-
-/* ---- parsing ---- */
 
 /* A decimal number with K, M, G or T of a thousand each: 200M, 1.5G. */
 static bool online_parse_many(const char *text, uint64_t *number)
@@ -219,143 +149,60 @@ static bool online_parse_many(const char *text, uint64_t *number)
     return *number > 0;
 }
 
-static bool online_store(const struct option_row *row, const char *text,
-                         struct online_options *options)
+static bool online_take_many(const struct option_row *row, const char *text, void *into)
 {
-    struct option_value value;
-    char error[OPTIONS_ERROR_MAX], quoted[OPTIONS_QUOTE_MAX];
+    char quoted[OPTIONS_QUOTE_MAX];
 
-    if (row->type == OPTION_CUSTOM) {
-        if (online_parse_many(text, (uint64_t *)((char *)options + row->offset))) {
-            return true;
-        }
-        verb_complain(stderr, "--%s must be a number like 200M or 1.5G, not %s", row->name,
-                      options_quote(text, quoted));
-        return false;
+    if (online_parse_many(text, (uint64_t *)((char *)into + row->offset))) {
+        return true;
     }
-    if (strcmp(text, "0") == 0 && row->initial != NULL && strcmp(row->initial, "0") == 0) {
-        return true; /* as it is: not given */
-    }
-    if (!options_parse(row, text, &value, error)) {
-        verb_complain(stderr, "--%s", error);
-        return false;
-    }
-    options_store(row, options, &value);
-    return true;
-}
-
-static bool online_complain_option(const struct online_verb *verb, const char *given)
-{
-    const char *names[ROWS];
-    char wrong[OPTIONS_NAME_MAX];
-    size_t count = 0;
-
-    for (size_t i = 0; i < ROWS; i++) {
-        if (online_takes(verb, &rows[i])) {
-            names[count++] = rows[i].name;
-        }
-    }
-    snprintf(wrong, sizeof(wrong), "%.*s", (int)strcspn(given, "="), given);
-    const char *nearest = options_nearest(wrong + strspn(wrong, "-"), names, count);
-
-    verb_complain(stderr, "unknown option %s%s%s; see rollcall %s --help", given,
-                  nearest != NULL ? "; did you mean --" : "", nearest != NULL ? nearest : "",
-                  verb->name);
+    verb_complain(stderr, "--%s must be a number like 200M or 1.5G, not %s", row->name,
+                  options_quote(text, quoted));
     return false;
 }
 
-static bool online_take_options(const struct online_verb *verb, int argc, char **argv,
-                                struct online_options *options)
-{
-    struct option known[ROWS + 1] = {{0}};
-    size_t count = 0;
-
-    for (size_t i = 0; i < ROWS; i++) {
-        if (online_takes(verb, &rows[i])) {
-            known[count].name = rows[i].name;
-            known[count].has_arg = rows[i].type == OPTION_BOOL ? no_argument : required_argument;
-            known[count++].val = GETOPT_FROM + (int)i;
-        }
-    }
-    opterr = 0;
-    optind = 1;
-    for (int got;
-         (got = getopt_long(argc, argv, verb->no_server ? ":h" : ":hs:", known, NULL)) != -1;) {
-        const char *name = got == 's' ? "server" : got == 'h' ? "help" : NULL;
-        size_t row = got >= GETOPT_FROM ? (size_t)(got - GETOPT_FROM) : 0;
-
-        if (got == ':') {
-            verb_complain(stderr, "%s needs an argument", argv[optind - 1]);
-            return false;
-        }
-        if (got == '?') {
-            return online_complain_option(verb, argv[optind - 1]);
-        }
-        while (name != NULL && strcmp(rows[row].name, name) != 0) {
-            row++;
-        }
-        if (!online_store(&rows[row], optarg != NULL ? optarg : "yes", options)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool online_take_words(const struct online_verb *verb, int argc, char **argv,
+/* The words after the options, which arguments_take() has counted. */
+static void online_take_words(const struct online_verb *verb, int argc, char **argv,
                               struct online_options *options)
 {
-    while (optind < argc && options->word_count < verb->words_most) {
+    CHECK(verb->words_most <= ONLINE_WORDS_MAX);
+    while (optind < argc) {
         options->words[options->word_count++] = argv[optind++];
     }
     if (verb->server_word && options->word_count == 1) {
         free(options->target.wire.server);
         options->target.wire.server = memory_strdup(options->words[0]);
     }
-    if (options->help) {
-        return true;
-    }
-    if (optind < argc) {
-        verb_complain(stderr, "what is \"%s\"? usage: rollcall %s [options] %s", argv[optind],
-                      verb->name, verb->words);
-        return false;
-    }
-    if (options->word_count < verb->words_least) {
-        verb_complain(stderr, "usage: rollcall %s [options] %s", verb->name, verb->words);
-        return false;
-    }
-    return true;
-}
-
-static bool online_parse(const struct online_verb *verb, int argc, char **argv,
-                         struct online_options *options)
-{
-    const char *auth_file = getenv(WIRE_AUTH_FILE);
-
-    CHECK(verb->words_most <= ONLINE_WORDS_MAX);
-    for (size_t i = 0; i < ROWS; i++) {
-        if (rows[i].initial != NULL && !online_store(&rows[i], rows[i].initial, options)) {
-            return false;
-        }
-    }
-    if (auth_file != NULL && *auth_file != '\0') {
-        options->target.wire.auth_file = memory_strdup(auth_file);
-    }
-    return online_take_options(verb, argc, argv, options) &&
-           online_take_words(verb, argc, argv, options);
 }
 
 int online_main(const struct online_verb *verb, int argc, char **argv)
 {
     struct online_options *options = memory_zalloc(sizeof(*options));
-    int status = EXIT_STATUS_USAGE;
+    struct option_row taken[ROWS + 1] = {{0}};
+    const struct arguments arguments = {
+        .name = verb->name,
+        .words = verb->words,
+        .examples = verb->examples,
+        .does = verb->does,
+        .ends = "Exit status: 0 done, 1 a negative answer, 2 a mistake in the arguments, 3 no "
+                "answer,\n4 refused.",
+        .rows = taken,
+        .words_least = verb->words_least,
+        .words_most = verb->words_most,
+        .take_custom = online_take_many,
+    };
 
-    if (online_parse(verb, argc, argv, options)) {
-        if (options->help) {
-            online_help(verb);
-            status = EXIT_STATUS_DONE;
-        } else {
-            status = verb->run(options);
+    for (size_t i = 0, count = 0; i < ROWS; i++) {
+        if (online_takes(verb, &rows[i])) {
+            taken[count++] = rows[i];
         }
+    }
+    wire_target_init(&options->target.wire);
+    int status = arguments_take(&arguments, argc, argv, options);
+
+    if (status < 0) {
+        online_take_words(verb, argc, argv, options);
+        status = verb->run(options);
     }
     for (size_t i = 0; i < ROWS; i++) {
         options_clear(&rows[i], options);

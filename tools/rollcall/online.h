@@ -30,7 +30,7 @@ extern const char *const online_sorts[ONLINE_SORTS + 1];
 
 struct online_options {
     struct online_target target;
-    bool json, json_safe_ids, help, fail_missing, force, new_stream;
+    bool json, json_safe_ids, fail_missing, force, new_stream;
     enum online_sort sort;
     unsigned interval_ms, looks;
     /* of `plan` */
@@ -64,17 +64,10 @@ struct online_verb {
 /* Parses and runs; returns the exit status. argv[0] is the verb. */
 int online_main(const struct online_verb *verb, int argc, char **argv);
 
-int online_status_main(int argc, char **argv);
-int online_tables_main(int argc, char **argv);
-int online_hot_main(int argc, char **argv);
-int online_get_main(int argc, char **argv);
-int online_conf_main(int argc, char **argv);
-int online_top_main(int argc, char **argv);
-int online_plan_main(int argc, char **argv);
-int online_promote_main(int argc, char **argv);
-int online_follow_main(int argc, char **argv);
+extern const struct online_verb verb_status, verb_tables, verb_hot, verb_get, verb_conf, verb_top,
+    verb_plan, verb_promote, verb_follow, verb_completion;
+
 int agent_main(int argc, char **argv); /* agent.c */
-int online_completion_main(int argc, char **argv);
 
 /*
  * With --json a program reads stdout: what was complained of last is the answer, as an object with

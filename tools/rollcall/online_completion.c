@@ -96,21 +96,17 @@ static int completion_run(const struct online_options *options)
     return (int)verb_complain(stderr, "unknown shell \"%s\": bash, zsh or fish", options->words[0]);
 }
 
-int online_completion_main(int argc, char **argv)
-{
-    static const char *const takes[] = {NULL};
-    static const struct online_verb verb = {
-        .name = "completion",
-        .words = "bash|zsh|fish",
-        .does = "Prints a script that has the shell complete verbs and options.",
-        .examples = "  source <(rollcall completion bash)\n"
-                    "  rollcall completion fish >~/.config/fish/completions/rollcall.fish\n",
-        .takes = takes,
-        .words_least = 1,
-        .words_most = 1,
-        .run = completion_run,
-        .no_server = true,
-    };
+static const char *const completion_takes[] = {NULL};
 
-    return online_main(&verb, argc, argv);
-}
+const struct online_verb verb_completion = {
+    .name = "completion",
+    .words = "bash|zsh|fish",
+    .does = "Prints a script that has the shell complete verbs and options.",
+    .examples = "  source <(rollcall completion bash)\n"
+                "  rollcall completion fish >~/.config/fish/completions/rollcall.fish\n",
+    .takes = completion_takes,
+    .words_least = 1,
+    .words_most = 1,
+    .run = completion_run,
+    .no_server = true,
+};

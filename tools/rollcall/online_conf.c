@@ -173,22 +173,18 @@ static int conf_run(const struct online_options *options)
     return status;
 }
 
-int online_conf_main(int argc, char **argv)
-{
-    static const char *const takes[] = {"json", NULL};
-    static const struct online_verb verb = {
-        .name = "conf",
-        .words = "diff FILE",
-        .does = "Prints the options that are not as in the configuration file: changed since, not "
-                "reloaded,\nor given by a flag. `auto` in the file is what it comes to on this "
-                "machine.\nExit status 1: some are not.",
-        .examples = "  rollcall conf diff /etc/rollcall.yaml\n"
-                    "  rollcall conf diff new.yaml --json -s /run/rollcalld.sock\n",
-        .takes = takes,
-        .words_least = 1,
-        .words_most = 2,
-        .run = conf_run,
-    };
+static const char *const conf_takes[] = {"json", NULL};
 
-    return online_main(&verb, argc, argv);
-}
+const struct online_verb verb_conf = {
+    .name = "conf",
+    .words = "diff FILE",
+    .does = "Prints the options that are not as in the configuration file: changed since, not "
+            "reloaded,\nor given by a flag. `auto` in the file is what it comes to on this "
+            "machine.\nExit status 1: some are not.",
+    .examples = "  rollcall conf diff /etc/rollcall.yaml\n"
+                "  rollcall conf diff new.yaml --json -s /run/rollcalld.sock\n",
+    .takes = conf_takes,
+    .words_least = 1,
+    .words_most = 2,
+    .run = conf_run,
+};

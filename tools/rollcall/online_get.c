@@ -319,22 +319,18 @@ static int get_run(const struct online_options *options)
     return (int)status;
 }
 
-int online_get_main(int argc, char **argv)
-{
-    static const char *const takes[] = {"json", "json-safe-ids", "fail-missing", NULL};
-    static const struct online_verb verb = {
-        .name = "get",
-        .words = "[SPACE:]ID[:MEMBER] ...",
-        .does = "Prints all slots of an id, in all spaces of counters or in one; or whether a "
-                "member has been at\nan id; and the table that has it.",
-        .examples = "  rollcall get 123\n"
-                    "  rollcall get feed:123 liked:123:u9\n"
-                    "  rollcall get --fail-missing --json 123 124\n",
-        .takes = takes,
-        .words_least = 1,
-        .words_most = ONLINE_WORDS_MAX,
-        .run = get_run,
-    };
+static const char *const get_takes[] = {"json", "json-safe-ids", "fail-missing", NULL};
 
-    return online_main(&verb, argc, argv);
-}
+const struct online_verb verb_get = {
+    .name = "get",
+    .words = "[SPACE:]ID[:MEMBER] ...",
+    .does = "Prints all slots of an id, in all spaces of counters or in one; or whether a "
+            "member has been at\nan id; and the table that has it.",
+    .examples = "  rollcall get 123\n"
+                "  rollcall get feed:123 liked:123:u9\n"
+                "  rollcall get --fail-missing --json 123 124\n",
+    .takes = get_takes,
+    .words_least = 1,
+    .words_most = ONLINE_WORDS_MAX,
+    .run = get_run,
+};

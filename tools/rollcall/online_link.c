@@ -179,12 +179,12 @@ void online_close(struct online_link *link)
 
 static bool send_get(struct online_link *link, const char *path)
 {
-    const char *login = wire_peer_login(link->peer);
+    const char *login = link->peer->login;
     char encoded[2 * WIRE_LOGIN_MAX], request[4 * WIRE_LOGIN_MAX];
 
     base64_encode(login, strlen(login), encoded);
     snprintf(request, sizeof(request), "GET %s HTTP/1.0\r\nHost: %.200s\r\n%s%s%s\r\n", path,
-             wire_peer_address(link->peer), *login != '\0' ? "Authorization: Basic " : "", encoded,
+             link->peer->address, *login != '\0' ? "Authorization: Basic " : "", encoded,
              *login != '\0' ? "\r\n" : "");
     bool sent = wire_send(&link->wire, request, strlen(request));
 

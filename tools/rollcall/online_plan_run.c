@@ -207,44 +207,39 @@ static int plan_run(const struct online_options *options)
     return status;
 }
 
-int online_plan_main(int argc, char **argv)
-{
-    static const char *const takes[] = {"ids-per-day",
-                                        "days",
-                                        "slots",
-                                        "id-spacing",
-                                        "pairs-per-day",
-                                        "pairs-days",
-                                        "false-positives",
-                                        "deletes",
-                                        "memory",
-                                        "disk",
-                                        "data",
-                                        "recycle",
-                                        "from",
-                                        "auth-file",
-                                        "tls",
-                                        "tls-ca",
-                                        "tls-cert",
-                                        "tls-key",
-                                        "timeout",
-                                        "json",
-                                        NULL};
-    static const struct online_verb verb = {
-        .name = "plan",
-        .words = "",
-        .does = "Prints how many tables, how much memory and disk so many new ids and pairs a day "
-                "take, at which\ndate, what comes to its end first, and a configuration for it: "
-                "the output is a file that\nrollcalld reads, the report its comments.",
-        .examples =
-            "  rollcall plan --ids-per-day 20M --days 30 --slots repost:14,like:18\n"
-            "  rollcall plan --ids-per-day 200M --days 90 --slots repost:14,like:18 \\\n"
-            "      --pairs-per-day 2G --pairs-days 7 --memory 64G --disk 2T >rollcall.yaml\n"
-            "  rollcall plan --from 10.0.0.5:11211 --days 90\n",
-        .takes = takes,
-        .run = plan_run,
-        .no_server = true,
-    };
+static const char *const plan_takes[] = {"ids-per-day",
+                                         "days",
+                                         "slots",
+                                         "id-spacing",
+                                         "pairs-per-day",
+                                         "pairs-days",
+                                         "false-positives",
+                                         "deletes",
+                                         "memory",
+                                         "disk",
+                                         "data",
+                                         "recycle",
+                                         "from",
+                                         "auth-file",
+                                         "tls",
+                                         "tls-ca",
+                                         "tls-cert",
+                                         "tls-key",
+                                         "timeout",
+                                         "json",
+                                         NULL};
 
-    return online_main(&verb, argc, argv);
-}
+const struct online_verb verb_plan = {
+    .name = "plan",
+    .words = "",
+    .does = "Prints how many tables, how much memory and disk so many new ids and pairs a day "
+            "take, at which\ndate, what comes to its end first, and a configuration for it: "
+            "the output is a file that\nrollcalld reads, the report its comments.",
+    .examples = "  rollcall plan --ids-per-day 20M --days 30 --slots repost:14,like:18\n"
+                "  rollcall plan --ids-per-day 200M --days 90 --slots repost:14,like:18 \\\n"
+                "      --pairs-per-day 2G --pairs-days 7 --memory 64G --disk 2T >rollcall.yaml\n"
+                "  rollcall plan --from 10.0.0.5:11211 --days 90\n",
+    .takes = plan_takes,
+    .run = plan_run,
+    .no_server = true,
+};

@@ -78,25 +78,19 @@ static int role_promote(const struct online_options *options)
     return (int)status;
 }
 
-int online_promote_main(int argc, char **argv)
-{
-    static const char *const takes[] = {"force", "new-stream", NULL};
-    static const struct online_verb verb = {
-        .name = "promote",
-        .words = "",
-        .does = "Has a follower lead, at once. Refused where something would be lost, or that is "
-                "not known;\nit says how much. On the daemon's machine. With --new-stream it leads "
-                "a shard of its own, beside\nthe node it followed.",
-        .examples = "  rollcall promote\n"
-                    "  rollcall promote --force -s /run/rollcall.sock\n",
-        .takes = takes,
-        .words_least = 0,
-        .words_most = 0,
-        .run = role_promote,
-    };
+static const char *const promote_takes[] = {"force", "new-stream", NULL};
 
-    return online_main(&verb, argc, argv);
-}
+const struct online_verb verb_promote = {
+    .name = "promote",
+    .words = "",
+    .does = "Has a follower lead, at once. Refused where something would be lost, or that is "
+            "not known;\nit says how much. On the daemon's machine. With --new-stream it leads "
+            "a shard of its own, beside\nthe node it followed.",
+    .examples = "  rollcall promote\n"
+                "  rollcall promote --force -s /run/rollcall.sock\n",
+    .takes = promote_takes,
+    .run = role_promote,
+};
 
 /* ---- what following would cost a leader ---- */
 
@@ -223,22 +217,17 @@ static int role_follow(const struct online_options *options)
     return (int)status;
 }
 
-int online_follow_main(int argc, char **argv)
-{
-    static const char *const takes[] = {"force", NULL};
-    static const struct online_verb verb = {
-        .name = "follow",
-        .words = "HOST:PORT",
-        .does =
-            "Has a node follow another one. One that leads must be forced, and is told what would "
-            "be lost:\nwhat of its journal the other one has not. On the daemon's machine.",
-        .examples = "  rollcall follow 10.0.0.2:11211\n"
-                    "  rollcall follow --force 10.0.0.2:11211\n",
-        .takes = takes,
-        .words_least = 1,
-        .words_most = 1,
-        .run = role_follow,
-    };
+static const char *const follow_takes[] = {"force", NULL};
 
-    return online_main(&verb, argc, argv);
-}
+const struct online_verb verb_follow = {
+    .name = "follow",
+    .words = "HOST:PORT",
+    .does = "Has a node follow another one. One that leads must be forced, and is told what would "
+            "be lost:\nwhat of its journal the other one has not. On the daemon's machine.",
+    .examples = "  rollcall follow 10.0.0.2:11211\n"
+                "  rollcall follow --force 10.0.0.2:11211\n",
+    .takes = follow_takes,
+    .words_least = 1,
+    .words_most = 1,
+    .run = role_follow,
+};

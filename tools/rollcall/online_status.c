@@ -80,24 +80,20 @@ static int status_run(const struct online_options *options)
     return status_give(options, view, view);
 }
 
-int online_status_main(int argc, char **argv)
-{
-    static const char *const takes[] = {"json", "json-safe-ids", NULL};
-    static const struct online_verb verb = {
-        .name = "status",
-        .words = "[SERVER]",
-        .words_most = 1,
-        .server_word = true,
-        .does = "Prints how a daemon is and what each of its spaces holds.",
-        .examples = "  rollcall status\n"
-                    "  rollcall status -s 10.0.0.5:11211 --auth-file ~/.rollcall\n"
-                    "  rollcall status -s http://127.0.0.1:11280     with what needs attention\n",
-        .takes = takes,
-        .run = status_run,
-    };
+static const char *const status_takes[] = {"json", "json-safe-ids", NULL};
 
-    return online_main(&verb, argc, argv);
-}
+const struct online_verb verb_status = {
+    .name = "status",
+    .words = "[SERVER]",
+    .words_most = 1,
+    .server_word = true,
+    .does = "Prints how a daemon is and what each of its spaces holds.",
+    .examples = "  rollcall status\n"
+                "  rollcall status -s 10.0.0.5:11211 --auth-file ~/.rollcall\n"
+                "  rollcall status -s http://127.0.0.1:11280     with what needs attention\n",
+    .takes = status_takes,
+    .run = status_run,
+};
 
 /* ---- tables ---- */
 
@@ -166,23 +162,19 @@ static int tables_run(const struct online_options *options)
     return missing ? EXIT_STATUS_USAGE : EXIT_STATUS_DONE;
 }
 
-int online_tables_main(int argc, char **argv)
-{
-    static const char *const takes[] = {"json", "json-safe-ids", NULL};
-    static const struct online_verb verb = {
-        .name = "tables",
-        .words = "[SPACE]",
-        .does = "Prints the tables of all spaces, or of one, the oldest first.",
-        .examples = "  rollcall tables\n"
-                    "  rollcall tables feed\n"
-                    "  rollcall tables feed --json | jq '.spaces[0].table_list[-1]'\n",
-        .takes = takes,
-        .words_most = 1,
-        .run = tables_run,
-    };
+static const char *const tables_takes[] = {"json", "json-safe-ids", NULL};
 
-    return online_main(&verb, argc, argv);
-}
+const struct online_verb verb_tables = {
+    .name = "tables",
+    .words = "[SPACE]",
+    .does = "Prints the tables of all spaces, or of one, the oldest first.",
+    .examples = "  rollcall tables\n"
+                "  rollcall tables feed\n"
+                "  rollcall tables feed --json | jq '.spaces[0].table_list[-1]'\n",
+    .takes = tables_takes,
+    .words_most = 1,
+    .run = tables_run,
+};
 
 /* ---- hot ---- */
 
@@ -215,21 +207,17 @@ static int hot_run(const struct online_options *options)
     return status_give(options, view, view);
 }
 
-int online_hot_main(int argc, char **argv)
-{
-    static const char *const takes[] = {"json", "json-safe-ids", NULL};
-    static const struct online_verb verb = {
-        .name = "hot",
-        .words = "[SERVER]",
-        .words_most = 1,
-        .server_word = true,
-        .does = "Prints the ids and members that are asked for most, of about the last million "
-                "keys.",
-        .examples = "  rollcall hot\n"
-                    "  rollcall hot --json | jq -r '.ids[0].key'\n",
-        .takes = takes,
-        .run = hot_run,
-    };
+static const char *const hot_takes[] = {"json", "json-safe-ids", NULL};
 
-    return online_main(&verb, argc, argv);
-}
+const struct online_verb verb_hot = {
+    .name = "hot",
+    .words = "[SERVER]",
+    .words_most = 1,
+    .server_word = true,
+    .does = "Prints the ids and members that are asked for most, of about the last million "
+            "keys.",
+    .examples = "  rollcall hot\n"
+                "  rollcall hot --json | jq -r '.ids[0].key'\n",
+    .takes = hot_takes,
+    .run = hot_run,
+};

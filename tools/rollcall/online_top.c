@@ -157,22 +157,18 @@ static int top_run(const struct online_options *options)
     return *top.error != '\0' ? (int)top.status : EXIT_STATUS_DONE;
 }
 
-int online_top_main(int argc, char **argv)
-{
-    static const char *const takes[] = {"json", "json-safe-ids", "sort", "interval", "looks", NULL};
-    static const struct online_verb verb = {
-        .name = "top",
-        .words = "[SERVER]",
-        .words_most = 1,
-        .server_word = true,
-        .does = "Shows a daemon live. Keys: n h m r c f sort the spaces by name, held, memory, "
-                "reads, changes,\nwhen they are full; q ends.",
-        .examples = "  rollcall top\n"
-                    "  rollcall top -s http://127.0.0.1:11280 --sort reads\n"
-                    "  rollcall top --json --looks 10 | jq .reads_each_s\n",
-        .takes = takes,
-        .run = top_run,
-    };
+static const char *const top_takes[] = {"json", "json-safe-ids", "sort", "interval", "looks", NULL};
 
-    return online_main(&verb, argc, argv);
-}
+const struct online_verb verb_top = {
+    .name = "top",
+    .words = "[SERVER]",
+    .words_most = 1,
+    .server_word = true,
+    .does = "Shows a daemon live. Keys: n h m r c f sort the spaces by name, held, memory, "
+            "reads, changes,\nwhen they are full; q ends.",
+    .examples = "  rollcall top\n"
+                "  rollcall top -s http://127.0.0.1:11280 --sort reads\n"
+                "  rollcall top --json --looks 10 | jq .reads_each_s\n",
+    .takes = top_takes,
+    .run = top_run,
+};

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "data/fill.h"
 #include "store/dir_lock.h"
 #include "store/one_bit.h"
+#include "tools/rollcall/arguments.h"
 #include "tools/rollcall/repair_private.h"
 #include "tools/rollcall/verify.h"
 
@@ -249,32 +249,32 @@ enum verb_exit repair_directory(struct vfs *vfs, const struct repair_options *op
 
 /* ---- the command line ---- */
 
-static void repair_help(void)
-{
-    puts(
-        "  rollcall repair /var/lib/rollcall\n"
-        "  rollcall repair --yes /var/lib/rollcall\n"
-        "\n"
-        "usage: rollcall repair [options] DIR\n"
+static const struct option_row repair_rows[] = {
+    {"yes", ARGUMENTS_FLAG(struct repair_options, yes), .help = "do it"},
+    {"drop-from", ARGUMENTS_NUMBER(struct repair_options, drop_from, 0, REPAIR_DROP_NOTHING - 1),
+     .help = "give up the journal's records from this LSN on: for a start that refuses one of them "
+             "after records before it were lost"},
+    {.name = NULL},
+};
+
+static const struct arguments repair_line = {
+    .name = "repair",
+    .words = "DIR",
+    .examples = "  rollcall repair /var/lib/rollcall\n"
+                "  rollcall repair --yes /var/lib/rollcall\n",
+    .does =
         "Finds what is damaged in a data directory that no daemon uses, and says what can be had\n"
         "again, what is lost, and which ids that concerns. With --yes it does what it says; the\n"
-        "rest is never touched. What it replaces is kept in DIR/lost.\n"
-        "Exit status: 0 sound, or all repaired; 1 damage (without --yes it stays); 2 bad options,\n"
-        "no data directory, in use, or of a newer version.\n"
-        "\n"
-        "      --yes            do it\n"
-        "      --drop-from LSN  give up the journal's records from LSN on: for a start that\n"
-        "                       refuses one of them after records before it were lost\n"
-        "  -h, --help           this text\n"
-        "\n"
+        "rest is never touched. What it replaces is kept in DIR/lost.",
+    .ends =
         "A table file is written anew without its bad pages. Bad records of the journal become\n"
-        "empty ones; later ones stay. A bit that has turned over is turned back.");
-}
-
-static bool take_lsn(const char *text, uint64_t *lsn)
-{
-    return num_parse(text, strlen(text), lsn) && *lsn != REPAIR_DROP_NOTHING;
-}
+        "empty ones; later ones stay. A bit that has turned over is turned back.\n"
+        "Exit status: 0 sound, or all repaired; 1 damage (without --yes it stays); 2 bad options,\n"
+        "no data directory, in use, or of a newer version.",
+    .rows = repair_rows,
+    .words_least = 1,
+    .words_most = 1,
+};
 
 /* Files that root makes would not be the daemon's: what is done is done as the directory's owner.
  */
@@ -289,33 +289,11 @@ static bool become_owner(const char *directory)
 
 int repair_main(int argc, char **argv)
 {
-    static const struct option known[] = {{"yes", no_argument, NULL, 'y'},
-                                          {"drop-from", required_argument, NULL, 'd'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
     struct repair_options options = {.drop_from = REPAIR_DROP_NOTHING};
-    int got;
-    opterr = 0;
-    while ((got = getopt_long(argc, argv, "h", known, NULL)) != -1) {
-        switch (got) {
-        case 'y':
-            options.yes = true;
-            break;
-        case 'd':
-            if (!take_lsn(optarg, &options.drop_from)) {
-                return (int)verb_complain(stderr, "--drop-from: \"%s\" is no LSN", optarg);
-            }
-            break;
-        case 'h':
-            repair_help();
-            return VERB_SOUND;
-        default:
-            return (int)verb_complain(stderr, "unknown option %s; see rollcall repair --help",
-                                      argv[optind - 1]);
-        }
-    }
-    if (optind + 1 != argc) {
-        return (int)verb_complain(stderr, "repair takes one directory; see rollcall repair --help");
+    int status = arguments_take(&repair_line, argc, argv, &options);
+
+    if (status >= 0) {
+        return status;
     }
     options.directory = argv[optind];
     if (!become_owner(options.directory)) {

@@ -73,7 +73,7 @@ struct repair_segment {
 
 struct repair_plan {
     struct repair_segment *segments; /* in the order of the stream, without a gap */
-    size_t count, capacity;
+    size_t count, room;
     uint64_t reach; /* the stream must go on to here: marks and tables say so */
 };
 

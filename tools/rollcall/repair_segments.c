@@ -4,23 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/array.h"
 #include "tools/rollcall/repair_private.h"
-
-#define FIRST_CAPACITY 16
 
 /* A new last one. */
 static struct repair_segment *repair_segments_add(struct repair_plan *plan)
 {
-    if (plan->count == plan->capacity) {
-        plan->capacity = plan->capacity ? 2 * plan->capacity : FIRST_CAPACITY;
-        struct repair_segment *grown = memory_zalloc(plan->capacity * sizeof(*grown));
-        if (plan->count > 0) {
-            memcpy(grown, plan->segments, plan->count * sizeof(*grown));
-        }
-        free(plan->segments);
-        plan->segments = grown;
-    }
+    plan->segments = array_room(plan->segments, plan->count, &plan->room, sizeof(*plan->segments));
     struct repair_segment *segment = &plan->segments[plan->count++];
     *segment = (struct repair_segment){.there = false};
     return segment;

@@ -5,7 +5,6 @@
  * that nothing but an unfinished restore of the same backup is gone on with.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +13,9 @@
 
 #include "base/size.h"
 #include "store/vfs.h"
-#include "tools/rollcall/backup.h"
+#include "tools/rollcall/arguments.h"
 #include "tools/rollcall/backup_private.h"
+#include "tools/rollcall/verb.h"
 
 #define RESTORING     ".restoring"
 #define RESTORE_BEGUN "RESTORE.begun"
@@ -209,66 +209,39 @@ static uint64_t bytes_of(const struct backup_list *list)
     return bytes;
 }
 
-static void restore_help(void)
-{
-    puts(
-        "  rollcall restore /backup/monday /var/lib/rollcall\n"
-        "\n"
-        "usage: rollcall restore [options] BACKUP DIR\n"
+static const struct option_row restore_rows[] = {
+    {"link", ARGUMENTS_FLAG(struct restore, links),
+     .help = "table files by hard link: no daemon ever changes them"},
+    {"quiet", ARGUMENTS_FLAG(struct restore, quiet), .help = "no progress"},
+    {.name = NULL},
+};
+
+static const struct arguments restore_line = {
+    .name = "restore",
+    .words = "BACKUP DIR",
+    .examples = "  rollcall restore /backup/monday /var/lib/rollcall\n",
+    .does =
         "Makes a new data directory DIR of a backup that rollcall backup made: every file must be\n"
         "as the backup's list has it (checksums), and all of it sound. A daemon that starts with\n"
         "it holds what was there at the backup's LSN. What was killed goes on when it is asked\n"
-        "for again. A DIR that is there must be empty. DIR gets the owner of BACKUP.\n"
-        "Exit status: 0 done and sound, 1 not, 2 bad options, or there is no backup, or DIR is.\n"
-        "\n"
-        "      --link    table files by hard link: no daemon ever changes them\n"
-        "  -q, --quiet   no progress\n"
-        "  -h, --help    this text");
-}
-
-/* -1: go on. */
-static int restore_arguments(struct restore *restore, int argc, char **argv)
-{
-    static const struct option known[] = {{"link", no_argument, NULL, 'l'},
-                                          {"quiet", no_argument, NULL, 'q'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
-    int got;
-
-    opterr = 0;
-    while ((got = getopt_long(argc, argv, "qh", known, NULL)) != -1) {
-        switch (got) {
-        case 'l':
-            restore->links = true;
-            break;
-        case 'q':
-            restore->quiet = true;
-            break;
-        case 'h':
-            restore_help();
-            return VERB_SOUND;
-        default:
-            return (int)verb_complain(stderr, "unknown option %s; see rollcall restore --help",
-                                      argv[optind - 1]);
-        }
-    }
-    if (optind + 2 != argc) {
-        return (int)verb_complain(
-            stderr, "restore takes a backup and a directory; see rollcall restore --help");
-    }
-    restore->from = argv[optind];
-    restore->to = argv[optind + 1];
-    return -1;
-}
+        "for again. A DIR that is there must be empty. DIR gets the owner of BACKUP.",
+    .ends =
+        "Exit status: 0 done and sound, 1 not, 2 bad options, or there is no backup, or DIR is.",
+    .rows = restore_rows,
+    .words_least = 2,
+    .words_most = 2,
+};
 
 int restore_main(int argc, char **argv)
 {
     struct restore restore = {.lock = {.fd = -1}};
-    int status = restore_arguments(&restore, argc, argv);
+    int status = arguments_take(&restore_line, argc, argv, &restore);
 
     if (status >= 0) {
         return status;
     }
+    restore.from = argv[optind];
+    restore.to = argv[optind + 1];
     if (!read_list(&restore) || !restore_may_begin(&restore)) {
         backup_list_fini(&restore.list);
         return VERB_USAGE;

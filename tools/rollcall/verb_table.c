@@ -3,38 +3,40 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "tools/rollcall/backup.h"
-#include "tools/rollcall/bench.h"
-#include "tools/rollcall/export.h"
+#include "tools/rollcall/bench_kit.h"
 #include "tools/rollcall/inspect.h"
-#include "tools/rollcall/load.h"
 #include "tools/rollcall/online.h"
 #include "tools/rollcall/repair.h"
 #include "tools/rollcall/verb.h"
 #include "tools/rollcall/verify.h"
 
 const struct verb verbs[] = {
-    {"status", online_status_main, "how a daemon is, and what each of its spaces holds"},
-    {"top", online_top_main, "the same, live, with rates"},
-    {"tables", online_tables_main, "the tables of its spaces: ids, fill, state"},
-    {"hot", online_hot_main, "ids and members asked for most"},
-    {"get", online_get_main, "all slots of an id, or a member, and the table that has it"},
-    {"conf", online_conf_main,
-     "diff FILE: the options a daemon does not run with as the file says"},
-    {"plan", online_plan_main, "how much memory and disk so many ids take, and a configuration"},
-    {"bench", bench_main, "send load to a server, check its replies, print its rates"},
-    {"verify", verify_main, "check a data directory: every checksum, order and count"},
-    {"repair", repair_main, "make a damaged data directory a sound one, and say the loss"},
-    {"inspect", inspect_main, "print a manifest, a journal segment or a table file as text"},
-    {"export", export_main, "write the records of a space of a running daemon to a file"},
-    {"load", load_main, "load counters or members from files into a running daemon"},
-    {"backup", backup_main, "copy the data of a running daemon, up to one moment"},
-    {"restore", restore_main, "make a data directory from a backup"},
-    {"promote", online_promote_main, "makes a follower lead"},
-    {"follow", online_follow_main, "HOST:PORT: makes a node follow another one"},
-    {"agent", agent_main, "beside a daemon: makes the right node of its group lead, by etcd"},
-    {"completion", online_completion_main, "a script for bash, zsh or fish"},
-    {"help", verb_help_main, "this text; rollcall VERB --help for the options of one"},
+    {"status", .online = &verb_status,
+     .help = "how a daemon is, and what each of its spaces holds"},
+    {"top", .online = &verb_top, .help = "the same, live, with rates"},
+    {"tables", .online = &verb_tables, .help = "the tables of its spaces: ids, fill, state"},
+    {"hot", .online = &verb_hot, .help = "ids and members asked for most"},
+    {"get", .online = &verb_get,
+     .help = "all slots of an id, or a member, and the table that has it"},
+    {"conf", .online = &verb_conf,
+     .help = "diff FILE: the options a daemon does not run with as the file says"},
+    {"plan", .online = &verb_plan,
+     .help = "how much memory and disk so many ids take, and a configuration"},
+    {"bench", bench_main, .help = "send load to a server, check its replies, print its rates"},
+    {"verify", verify_main, .help = "check a data directory: every checksum, order and count"},
+    {"repair", repair_main, .help = "make a damaged data directory a sound one, and say the loss"},
+    {"inspect", inspect_main,
+     .help = "print a manifest, a journal segment or a table file as text"},
+    {"export", export_main, .help = "write the records of a space of a running daemon to a file"},
+    {"load", load_main, .help = "load counters or members from files into a running daemon"},
+    {"backup", backup_main, .help = "copy the data of a running daemon, up to one moment"},
+    {"restore", restore_main, .help = "make a data directory from a backup"},
+    {"promote", .online = &verb_promote, .help = "makes a follower lead"},
+    {"follow", .online = &verb_follow, .help = "HOST:PORT: makes a node follow another one"},
+    {"agent", agent_main,
+     .help = "beside a daemon: makes the right node of its group lead, by etcd"},
+    {"completion", .online = &verb_completion, .help = "a script for bash, zsh or fish"},
+    {"help", verb_help_main, .help = "this text; rollcall VERB --help for the options of one"},
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 const size_t verb_count = VERBS;
@@ -73,6 +75,11 @@ const struct verb *verb_find(const char *name)
     return NULL;
 }
 
+int verb_run(const struct verb *verb, int argc, char **argv)
+{
+    return verb->online != NULL ? online_main(verb->online, argc, argv) : verb->main(argc, argv);
+}
+
 int verb_refuse(const char *name)
 {
     const char *nearest = verb_nearest(name);
@@ -95,7 +102,7 @@ int verb_help_main(int argc, char **argv)
     if (verb != NULL && verb->main != verb_help_main) {
         char *words[] = {argv[1], help, NULL};
 
-        return verb->main(2, words);
+        return verb_run(verb, 2, words);
     }
     verb_usage(stdout);
     return 0;

@@ -3,22 +3,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "base/size.h"
 #include "store/dir_lock.h"
 #include "store/journal_format.h"
+#include "tools/rollcall/arguments.h"
 #include "tools/rollcall/verify_private.h"
 
 /* Beside a daemon files come and go: what is found is only said if it is found again. */
 #define ATTEMPTS_BESIDE_DAEMON 3
-#define NAMES_FIRST            16
 #define CLEAR_LINE             "\r\033[K"
 
 /* ---- what is printed ---- */
@@ -143,16 +143,9 @@ void verify_count_file(struct verify *verify, const char *name)
 static void take_name(void *context, const char *name)
 {
     struct verify *verify = context;
-    if (verify->names_count == verify->names_capacity) {
-        size_t capacity = verify->names_capacity ? 2 * verify->names_capacity : NAMES_FIRST;
-        char **grown = memory_zalloc(capacity * sizeof(*grown));
-        if (verify->names_count > 0) {
-            memcpy(grown, verify->names, verify->names_count * sizeof(*grown));
-        }
-        free(verify->names);
-        verify->names = grown;
-        verify->names_capacity = capacity;
-    }
+
+    verify->names = array_room(verify->names, verify->names_count, &verify->names_room,
+                               sizeof(*verify->names));
     verify->names[verify->names_count++] = memory_strdup(name);
 }
 
@@ -288,45 +281,35 @@ enum verb_exit verify_directory(struct vfs *vfs, const struct verify_options *op
 
 /* ---- the command line ---- */
 
-static void verify_help(void)
-{
-    puts("  rollcall verify /var/lib/rollcall\n"
-         "\n"
-         "usage: rollcall verify [options] DIR\n"
-         "Reads a data directory whole and checks every checksum, order and count: MANIFEST, the\n"
-         "files it names, the journal. Changes nothing. A line for each finding, then a summary.\n"
-         "Exit status: 0 sound, 1 damage found, 2 bad options, no data directory, or (without\n"
-         "damage) a file of a newer version.\n"
-         "\n"
-         "  -q, --quiet   findings only\n"
-         "  -h, --help    this text\n"
-         "\n"
-         "A torn end of the journal is no damage: a kill or a power cut leaves it, the next start\n"
-         "cuts it off. Files that are left over are none either: the next start deletes them.");
-}
+static const struct option_row verify_rows[] = {
+    {"quiet", ARGUMENTS_FLAG(struct verify_options, quiet), .help = "findings only"},
+    {.name = NULL},
+};
+
+static const struct arguments verify_line = {
+    .name = "verify",
+    .words = "DIR",
+    .examples = "  rollcall verify /var/lib/rollcall\n",
+    .does =
+        "Reads a data directory whole and checks every checksum, order and count: MANIFEST, the\n"
+        "files it names, the journal. Changes nothing. A line for each finding, then a summary.",
+    .ends =
+        "A torn end of the journal is no damage: a kill or a power cut leaves it, the next start\n"
+        "cuts it off. Files that are left over are none either: the next start deletes them.\n"
+        "Exit status: 0 sound, 1 damage found, 2 bad options, no data directory, or (without\n"
+        "damage) a file of a newer version.",
+    .rows = verify_rows,
+    .words_least = 1,
+    .words_most = 1,
+};
 
 int verify_main(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"quiet", no_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'}, {0}};
     struct verify_options options = {.progress = isatty(STDERR_FILENO)};
-    int got;
-    opterr = 0;
-    while ((got = getopt_long(argc, argv, "qh", known, NULL)) != -1) {
-        switch (got) {
-        case 'q':
-            options.quiet = true;
-            break;
-        case 'h':
-            verify_help();
-            return VERB_SOUND;
-        default:
-            return (int)verb_complain(stderr, "unknown option %s; see rollcall verify --help",
-                                      argv[optind - 1]);
-        }
-    }
-    if (optind + 1 != argc) {
-        return (int)verb_complain(stderr, "verify takes one directory; see rollcall verify --help");
+    int status = arguments_take(&verify_line, argc, argv, &options);
+
+    if (status >= 0) {
+        return status;
     }
     options.directory = argv[optind];
     return (int)verify_directory(vfs_real(), &options, stdout, stderr);

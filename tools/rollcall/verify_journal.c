@@ -176,13 +176,6 @@ static void look_deeper(struct look *look)
 
 /* ---- the verdict ---- */
 
-static bool take_none(void *context, const struct journal_record *record)
-{
-    (void)context;
-    (void)record;
-    return true;
-}
-
 /* Damage of what no start reads any more is told apart from other damage. */
 static void say_if_old(struct look *look)
 {
@@ -192,7 +185,7 @@ static void say_if_old(struct look *look)
     }
     struct journal_scan scan = {.from = verify->manifest->journal_lsn};
     enum journal_scan_end end =
-        journal_scan(verify->vfs, verify->options->directory, &scan, take_none, NULL);
+        journal_scan(verify->vfs, verify->options->directory, &scan, NULL, NULL);
     if (end == JOURNAL_SCAN_CLEAN || end == JOURNAL_SCAN_TORN) {
         verify_note(verify,
                     "the journal's damage is below LSN %" PRIu64

@@ -17,7 +17,7 @@ struct verify {
     bool running; /* a daemon holds the lock */
 
     char **names; /* of the directory, sorted */
-    size_t names_count, names_capacity;
+    size_t names_count, names_room;
     enum manifest_state manifest_state;
     struct manifest *manifest; /* NULL: there is none that can be read */
     bool journal_known;        /* its end is known */

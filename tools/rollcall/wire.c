@@ -46,8 +46,7 @@ void wire_fini(struct wire *wire)
 
 static bool wire_fail(struct wire *wire, const char *what)
 {
-    snprintf(wire->error, sizeof(wire->error), "%.200s: %.250s", wire_peer_address(wire->peer),
-             what);
+    snprintf(wire->error, sizeof(wire->error), "%.200s: %.250s", wire->peer->address, what);
     wire->failed = true;
     return false;
 }
@@ -271,12 +270,12 @@ char *wire_rest(struct wire *wire)
 
 static bool wire_begin_tls(struct wire *wire)
 {
-    const struct net_tls_context *context = wire_peer_tls(wire->peer);
+    const struct net_tls_context *context = wire->peer->tls;
 
     if (context == NULL) {
         return true;
     }
-    wire->tls = net_tls_create_client(context, wire->fd, wire_peer_host(wire->peer));
+    wire->tls = net_tls_create_client(context, wire->fd, wire->peer->host);
     if (wire->tls == NULL) {
         return wire_fail(wire, "there is no memory for TLS");
     }
@@ -291,7 +290,7 @@ static bool wire_begin_tls(struct wire *wire)
 /* *later: it loads. */
 static bool wire_log_in(struct wire *wire, bool *later)
 {
-    const char *login = wire_peer_login(wire->peer);
+    const char *login = wire->peer->login;
     const char *colon = strchr(login, ':');
     char command[WIRE_LOGIN_MAX + 64];
     size_t length;
@@ -313,7 +312,7 @@ static bool wire_log_in(struct wire *wire, bool *later)
     wire->refused = !*later;
     wire->failed = *later; /* loading past the patience is no answer in time */
     snprintf(wire->error, sizeof(wire->error), "%.150s refuses the user of %.150s: %.150s",
-             wire_peer_address(wire->peer), wire_peer_auth_file(wire->peer), line);
+             wire->peer->address, wire->peer->auth_file, line);
     return false;
 }
 
@@ -324,8 +323,7 @@ bool wire_connect_once(struct wire *wire, bool *later)
 
     wire_close(wire);
     wire->lost = wire->refused = wire->failed = false;
-    wire->fd =
-        dial_server(wire_peer_address(wire->peer), wire_peer_port(wire->peer), connect_ms, why);
+    wire->fd = dial_server(wire->peer->address, wire->peer->port, connect_ms, why);
     wire->absent = wire->fd < 0 && errno == ECONNREFUSED;
     *later = errno == ECONNREFUSED || errno == ENOENT || errno == ECONNRESET;
     if (wire->fd < 0) {

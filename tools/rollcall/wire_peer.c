@@ -9,64 +9,12 @@
 #include "net/tls.h"
 #include "tools/rollcall/dial.h"
 
-struct wire_peer {
-    char *address, *port, *auth_file;
-    char host[WIRE_ERROR_MAX];
-    char login[WIRE_LOGIN_MAX];
-    struct net_tls_context *tls;
-};
-
-/* ---- options ---- */
-
 void wire_target_init(struct wire_target *target)
 {
-    char *file = getenv(WIRE_AUTH_FILE);
+    const char *file = getenv(WIRE_AUTH_FILE);
+    bool named = file != NULL && *file != '\0';
 
-    *target = (struct wire_target){.server = NULL};
-    if (file != NULL && *file != '\0') {
-        target->auth_file = file;
-    }
-}
-
-bool wire_target_take(struct wire_target *target, int option, char *text)
-{
-    switch (option) {
-    case WIRE_OPTION_AUTH:
-        target->auth_file = text;
-        return true;
-    case WIRE_OPTION_TLS:
-        target->tls = true;
-        return true;
-    case WIRE_OPTION_CA:
-        target->tls_ca = text;
-        return true;
-    case WIRE_OPTION_CERT:
-        target->tls_cert = text;
-        return true;
-    case WIRE_OPTION_KEY:
-        target->tls_key = text;
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool wire_patience_parse(const char *text, unsigned *patience_ms, char error[OPTIONS_ERROR_MAX])
-{
-    static const struct option_row row = {"--timeout",
-                                          OPTION_DURATION,
-                                          .bytes = sizeof(unsigned),
-                                          .min = 1,
-                                          .max = WIRE_PATIENCE_MS_MAX,
-                                          .unit_ms = 1,
-                                          .bare_ms = 1000};
-    struct option_value value;
-
-    if (!options_parse(&row, text, &value, error)) {
-        return false;
-    }
-    *patience_ms = (unsigned)value.number;
-    return true;
+    *target = (struct wire_target){.auth_file = named ? memory_strdup(file) : NULL};
 }
 
 /* ---- files ---- */
@@ -155,34 +103,4 @@ void wire_peer_destroy(struct wire_peer *peer)
     free(peer->port);
     free(peer->auth_file);
     free(peer);
-}
-
-const char *wire_peer_address(const struct wire_peer *peer)
-{
-    return peer->address;
-}
-
-const char *wire_peer_port(const struct wire_peer *peer)
-{
-    return peer->port;
-}
-
-const char *wire_peer_host(const struct wire_peer *peer)
-{
-    return peer->host;
-}
-
-const char *wire_peer_login(const struct wire_peer *peer)
-{
-    return peer->login;
-}
-
-const char *wire_peer_auth_file(const struct wire_peer *peer)
-{
-    return peer->auth_file;
-}
-
-const struct net_tls_context *wire_peer_tls(const struct wire_peer *peer)
-{
-    return peer->tls;
 }

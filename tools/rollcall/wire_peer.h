@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/options.h"
+#include "tools/rollcall/arguments.h"
 
 #define WIRE_SERVER    "127.0.0.1:11211"
 #define WIRE_ERROR_MAX 512
@@ -24,7 +24,7 @@
 #define WIRE_PATIENCE_MS     60000u /* --timeout of load and export */
 #define WIRE_PATIENCE_MS_MAX 86400000u
 
-/* As the options say it. */
+/* As the options say it; each text is owned. */
 struct wire_target {
     char *server;    /* host:port, [v6]:port or /path; NULL: WIRE_SERVER */
     char *auth_file; /* its first line is name:password; NULL: none */
@@ -34,51 +34,38 @@ struct wire_target {
     char *tls_key;  /* NULL: it is in tls_cert */
 };
 
-/* ---- for getopt ---- */
-
-enum wire_option { /* beyond any letter */
-                   WIRE_OPTION_AUTH = 1000,
-                   WIRE_OPTION_TLS,
-                   WIRE_OPTION_CA,
-                   WIRE_OPTION_CERT,
-                   WIRE_OPTION_KEY,
-};
-#define WIRE_OPTIONS                                                                               \
-    {"auth-file", required_argument, NULL, WIRE_OPTION_AUTH},                                      \
-        {"tls", no_argument, NULL, WIRE_OPTION_TLS},                                               \
-        {"tls-ca", required_argument, NULL, WIRE_OPTION_CA},                                       \
-        {"tls-cert", required_argument, NULL, WIRE_OPTION_CERT},                                   \
+/* Rows (arguments.h) of the options for all of `in`'s target but the server. */
+#define WIRE_ROWS(in, target)                                                                      \
+    {"auth-file", ARGUMENTS_TEXT(in, target.auth_file),                                            \
+     .help = "file whose first line, name:password, is who we are (" WIRE_AUTH_FILE ")"},          \
+        {"tls", ARGUMENTS_FLAG(in, target.tls), .help = "speak TLS; a unix socket is without"},    \
+        {"tls-ca", ARGUMENTS_TEXT(in, target.tls_ca),                                              \
+         .help = "who signed the daemon's certificate; else whom the system believes"},            \
+        {"tls-cert", ARGUMENTS_TEXT(in, target.tls_cert),                                          \
+         .help = "our own certificate, where the daemon asks for one"},                            \
     {                                                                                              \
-        "tls-key", required_argument, NULL, WIRE_OPTION_KEY                                        \
+        "tls-key", ARGUMENTS_TEXT(in, target.tls_key),                                             \
+            .help = "its key; else it is in the same file"                                         \
     }
-#define WIRE_OPTIONS_HELP                                                                          \
-    "      --auth-file FILE   its first line, name:password, is who we are (" WIRE_AUTH_FILE ")\n" \
-    "      --tls              speak TLS; a unix socket is without\n"                               \
-    "      --tls-ca FILE      who signed the daemon's certificate; else whom the system "          \
-    "believes\n"                                                                                   \
-    "      --tls-cert FILE, --tls-key FILE   our own, where the daemon asks for one\n"
 
-/* What the environment says, else nothing. */
+/* Nothing but the auth_file that the environment names, if it does. */
 void wire_target_init(struct wire_target *target);
-/* False: it is none of these options. */
-bool wire_target_take(struct wire_target *target, int option, char *text);
-/* Reads a --timeout. False with `error`, which begins with the option's name. */
-bool wire_patience_parse(const char *text, unsigned *patience_ms, char error[OPTIONS_ERROR_MAX]);
 
 /* ---- the peer ---- */
 
 struct net_tls_context;
-struct wire_peer;
+/* Only read. */
+struct wire_peer {
+    char *address, *port;        /* the port where the address has none */
+    char *auth_file;             /* NULL: none */
+    char host[WIRE_ERROR_MAX];   /* that the certificate must be of */
+    char login[WIRE_LOGIN_MAX];  /* name:password; "": none */
+    struct net_tls_context *tls; /* NULL: none */
+};
 
 /* Reads the files. NULL with `error`: an option or a file is wrong. */
 struct wire_peer *wire_peer_create(const struct wire_target *target, const char *port,
                                    char error[WIRE_ERROR_MAX]);
 void wire_peer_destroy(struct wire_peer *peer); /* NULL: no-op */
-const char *wire_peer_address(const struct wire_peer *peer);
-const char *wire_peer_port(const struct wire_peer *peer);  /* where the address has none */
-const char *wire_peer_host(const struct wire_peer *peer);  /* that the certificate must be of */
-const char *wire_peer_login(const struct wire_peer *peer); /* name:password; "": none */
-const char *wire_peer_auth_file(const struct wire_peer *peer);
-const struct net_tls_context *wire_peer_tls(const struct wire_peer *peer); /* NULL: none */
 
 #endif

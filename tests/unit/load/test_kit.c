@@ -146,7 +146,7 @@ static void test_slots_take_turns(void **state)
 
     bench_case_start_with(&load_kit, &fixture, "--ids 3 --first 10 --layout slots --slots a,b",
                           true);
-    assert_int_equal(bench_workload_load_requests(&fixture.options), 6);
+    assert_int_equal(bench_workload_load_requests(fixture.workload), 6);
     for (int i = 0; i < 6; i++) {
         uint64_t id = 10 + (uint64_t)i / 2;
         int value = (int)bench_workload_value(id, (size_t)i % 2);

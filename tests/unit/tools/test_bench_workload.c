@@ -244,7 +244,7 @@ static void test_load_rises(void **state)
     char wanted[128];
 
     bench_case_start(&fixture, "--ids 3 --first 10 --slots a,b", true);
-    assert_int_equal(bench_workload_load_requests(&fixture.options), 3);
+    assert_int_equal(bench_workload_load_requests(fixture.workload), 3);
     for (uint64_t id = 10; id < 13; id++) {
         int a = (int)bench_workload_value(id, 0), b = (int)bench_workload_value(id, 1);
         int digits = snprintf(NULL, 0, "%d,%d", a, b);
