@@ -93,6 +93,16 @@ class Model:
         ENTRY.pack_into(self.memory, at, *fields)
 
 
+def counters_in(answer):
+    """id -> slots"""
+    return {int(key): tuple([int(one) if one else -1 for one in text.split(b",")])
+            for key, text in VALUE.findall(answer)}
+
+
+def members_in(answer):
+    return {(int(key), int(i)) for key, i in MEMBER.findall(answer)}
+
+
 class Client:
     """One connection that asks and waits."""
 
@@ -125,16 +135,20 @@ class Client:
             at = None if at is None else int(at)
         return figures
 
+    def ask_counters(self, ids):
+        return self.ask(b"get" + b"".join([b" feed:%d" % number for number in ids]) + b"\r\n")
+
+    def ask_members(self, ids):
+        return self.ask(b"get" + b"".join([
+            b" liked:%d:u%d" % (number, i) for number in ids for i in range(MEMBERS)]) + b"\r\n")
+
     def counters(self, ids):
         """id -> slots, of those that are there"""
-        answer = self.ask(b"get" + b"".join(b" feed:%d" % number for number in ids) + b"\r\n")
-        return {int(key): tuple(int(one) if one else -1 for one in text.split(b","))
-                for key, text in VALUE.findall(answer)}
+        return counters_in(self.ask_counters(ids))
 
     def members(self, ids):
         """the set of (id, member) that are there"""
-        keys = b"".join(b" liked:%d:u%d" % (number, i) for number in ids for i in range(MEMBERS))
-        return {(int(key), int(i)) for key, i in MEMBER.findall(self.ask(b"get" + keys + b"\r\n"))}
+        return members_in(self.ask_members(ids))
 
     def probes(self, ids):
         """how many of these are found though nobody ever added them"""
