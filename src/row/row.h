@@ -305,20 +305,20 @@ struct row {
      * told.
      */
     const struct engine_keeper *imager;
-    struct change_log *log;   /* NULL: the row is in memory alone. Set before it is shared */
-    uint32_t space;           /* its number, for the log */
-    _Atomic bool asked;       /* some table wants something */
-    _Atomic bool denied;      /* the log had no room for what is wanted: new ids that need it are
-                                 refused, ROW_BUSY, and no part grows */
-    bool dump_failed;         /* the last dump failed: new ids that need memory are refused */
-    bool dump_paused;         /* no dump for the rest of this round of images */
-    bool merge_paused;        /* likewise no merge: one has failed */
-    bool round_failed;        /* the last round: no change waits for a merge until the next */
-    bool overrun_told;        /* an overrun was logged since the last dump that succeeded */
-    unsigned overruns;        /* dumps in a row that changes overran (row/row_cold.h) */
-    unsigned merges;          /* under way */
-    _Atomic bool wake_due;    /* what waits for a merge is to be looked at again */
-    _Atomic bool dump_wanted; /* row_cold_wanted() */
+    struct change_log *log;     /* NULL: the row is in memory alone. Set before it is shared */
+    uint32_t space;             /* its number, for the log */
+    _Atomic bool asked;         /* some table wants something */
+    _Atomic bool denied;        /* the log had no room for what is wanted: new ids that need it are
+                                   refused, ROW_BUSY, and no part grows */
+    bool dump_failed;           /* the last dump failed: new ids that need memory are refused */
+    bool dump_paused;           /* no dump for the rest of this round of images */
+    bool merge_paused;          /* likewise no merge: one has failed */
+    bool round_failed;          /* the last round: no change waits for a merge until the next */
+    bool overrun_told;          /* an overrun was logged since the last dump that succeeded */
+    unsigned overruns;          /* dumps in a row that changes overran (row/row_cold.h) */
+    unsigned merges;            /* under way */
+    _Atomic bool wake_due;      /* what waits for a merge is to be looked at again */
+    _Atomic bool dump_wanted;   /* row_cold_wanted() */
     _Atomic bool merge_wanted;  /* of some overlay that is too large */
     _Atomic uint64_t denied_us; /* clock at which it is tried again, if asked for; 0: not denied */
     _Atomic uint64_t waited_us; /* likewise, as a wait for the row has ended in vain */

@@ -3,13 +3,14 @@
 
     tests/recovery/grow.py [--seed N]
 
-$ROLLCALLD as in crash.py. Ids that no two of are alike are counted once each, 500 outstanding, while checkpoints are
-made; kill -9 comes after a random number of them, ROUNDS times. After each start every acknowledged id must hold 1,
-one that was sent 1 or nothing. The space must have grown in each round, to several parts at the end, and nobody may
-have waited longer than FELT_S for a block. Then it is told to take no more memory than it has (a small `memory`): new
-ids are refused, and the others go on. With `oldest: dump` and as little memory ids come on and on, none refused, while
-parts go to files and come back: the daemon is killed whenever it likes, and each start must have all, in files, too;
-likewise when `oldest` is refuse again, with memory for all: then they come back. Lines are `ok` or `FAIL` with the reason; exit 1 if one failed.
+$ROLLCALLD as in crash.py. Ids that no two of are alike are counted once each, 500 outstanding, while
+checkpoints are made; kill -9 comes after a random number of them, ROUNDS times. After each start every
+acknowledged id must hold 1, every other one that was sent 1 or nothing. The space must have grown to several
+parts at the end, and nobody may have waited longer than FELT_S for a block. Then it is told to take no more
+memory than it has (a small `memory`): new ids are refused, and the others go on. With `oldest: dump` and as
+little memory ids come on and on, none refused, while parts go to files and come back: the daemon is killed
+whenever it likes, and each start must have all, in files, too; likewise when `oldest` is refuse again, with
+memory for all: then they come back. Lines are `ok` or `FAIL` with the reason; exit 1 if one failed.
 """
 import os
 import random
