@@ -47,19 +47,10 @@ static void rebase(void *figures, size_t stride, size_t n)
     }
 }
 
-uint64_t stats_recycled(const struct server *server)
-{
-    uint64_t sum = metric_read(&server->recycled_gone);
-
-    for (size_t i = 0; i < server->spaces->count; i++) {
-        sum += engine_recycled(server->spaces->at[i]->engine);
-    }
-    return sum;
-}
-
 void stats_reset(struct dispatch_worker *worker)
 {
     struct server *server = worker->server;
+    struct engine_figures held;
     struct net_metrics net;
 
     rebase(server->metrics, sizeof(server->metrics[0]), server->threads);
@@ -68,7 +59,8 @@ void stats_reset(struct dispatch_worker *worker)
 
         rebase(space->metrics, sizeof(space->metrics[0]), server->threads);
     }
-    atomic_store(&server->recycled_base, stats_recycled(server));
+    stats_engines(worker->spaces, &held);
+    atomic_store(&server->recycled_base, metric_read(&server->recycled_gone) + held.recycled);
     net_metrics_sum(server->net, &net);
 #define KEEP(name, meaning) atomic_store(&server->net_base.name, metric_read(&net.name));
     NET_METRICS(KEEP)

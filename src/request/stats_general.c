@@ -124,7 +124,7 @@ static void emit_connections(struct stats_out *out)
                  metric_read(&both[0].curr_connections) < out->worker->settings->max_connections);
 }
 
-static void emit_commands(struct stats_out *out)
+static void emit_commands(struct stats_out *out, uint64_t recycled)
 {
     static const struct figure figures[] = {
 #define ROW(name, meaning) {#name, offsetof(struct command_metrics, name)},
@@ -138,19 +138,18 @@ static void emit_commands(struct stats_out *out)
                                  figures[i].offset);
 
         if (figures[i].offset == offsetof(struct command_metrics, evictions)) {
-            sum += stats_recycled(server) - metric_read(&server->recycled_base);
+            sum += recycled + metric_read(&server->recycled_gone) -
+                   metric_read(&server->recycled_base);
         }
         stats_number(out, figures[i].name, sum);
     }
 }
 
 /* What the engines hold. */
-static void emit_items(struct stats_out *out)
+static void emit_items(struct stats_out *out, const struct engine_memory *kinds)
 {
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {0};
     uint64_t bytes = 0;
 
-    stats_memory_sum(out->worker->spaces, kinds);
     for (size_t i = 1; i < ENGINE_MEMORY_KINDS; i++) {
         bytes += kinds[i].used_bytes;
     }
@@ -175,13 +174,16 @@ static uint64_t refused_memory(const struct stats_out *out)
 
 void stats_general(struct stats_out *out)
 {
+    struct engine_figures held;
+
+    stats_engines(out->worker->spaces, &held);
     emit_process(out);
     emit_connections(out);
-    emit_commands(out);
+    emit_commands(out, held.recycled);
     stats_number(out, "limit_maxbytes", out->worker->server->memory_bytes);
     stats_number(out, "threads", out->worker->server->threads);
     stats_number(out, "spaces", out->worker->spaces->count);
-    emit_items(out);
+    emit_items(out, held.memory);
     stats_number(out, "store_no_memory", refused_memory(out));
     for (size_t i = 0; i < sizeof(zeros) / sizeof(zeros[0]); i++) {
         stats_number(out, zeros[i], 0);

@@ -40,15 +40,18 @@ static const char *const slabs_zeros[] = {
     "decr_hits",       "cas_hits", "cas_badval", "touch_hits",
 };
 
-void stats_memory_sum(const struct spaces *spaces, struct engine_memory kinds[ENGINE_MEMORY_KINDS])
+void stats_engines(const struct spaces *spaces, struct engine_figures *sum)
 {
-    memset(kinds, 0, ENGINE_MEMORY_KINDS * sizeof(kinds[0]));
+    struct engine_memory *kinds = sum->memory;
+
+    memset(sum, 0, sizeof(*sum));
     for (size_t i = 0; i < spaces->count; i++) {
         const struct engine *engine = spaces->at[i]->engine;
         struct engine_figures figures = {0};
         const struct engine_memory *own = figures.memory;
 
         engine->functions->figures(engine, &figures);
+        sum->recycled += figures.recycled;
         for (size_t kind = 1; kind < ENGINE_MEMORY_KINDS; kind++) {
             kinds[kind].items += own[kind].items;
             kinds[kind].used_bytes += own[kind].used_bytes;
@@ -69,10 +72,11 @@ static void emit_zeros(struct stats_out *out, const char *const *names, size_t n
 
 void stats_items(struct stats_out *out)
 {
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS];
+    struct engine_figures sum;
+    const struct engine_memory *kinds = sum.memory;
     char prefix[16];
 
-    stats_memory_sum(out->worker->spaces, kinds);
+    stats_engines(out->worker->spaces, &sum);
     for (int kind = 1; kind < ENGINE_MEMORY_KINDS; kind++) {
         if (kinds[kind].held_bytes == 0) {
             continue;
@@ -105,12 +109,13 @@ static void emit_class(struct stats_out *out, const struct engine_memory *memory
 
 void stats_slabs(struct stats_out *out)
 {
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS];
+    struct engine_figures sum;
+    const struct engine_memory *kinds = sum.memory;
     char prefix[16];
     uint64_t classes = 0;
     uint64_t held = 0;
 
-    stats_memory_sum(out->worker->spaces, kinds);
+    stats_engines(out->worker->spaces, &sum);
     for (int kind = 1; kind < ENGINE_MEMORY_KINDS; kind++) {
         if (kinds[kind].held_bytes == 0) {
             continue;

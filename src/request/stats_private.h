@@ -28,11 +28,8 @@ size_t stats_word(const char *words, size_t length);
  * struct after them. */
 uint64_t stats_sum(const void *figures, size_t stride, size_t n, size_t offset);
 
-/* Records and members that went with their tables since the start. Inside the barrier. */
-uint64_t stats_recycled(const struct server *server);
-
-/* What all spaces together hold of each kind of memory. */
-void stats_memory_sum(const struct spaces *spaces, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
+/* What all spaces together hold, and have recycled. Inside the barrier: each is walked, once. */
+void stats_engines(const struct spaces *spaces, struct engine_figures *sum);
 
 /* The part of the general figures that is about the data directory. */
 void stats_data(struct stats_out *out); /* stats_data.c */

@@ -301,22 +301,23 @@ struct row {
      * told.
      */
     const struct engine_keeper *imager;
-    struct change_log *log;   /* NULL: the row is in memory alone. Set before it is shared */
-    uint32_t space;           /* its number, for the log */
-    _Atomic bool asked;       /* some table wants something */
-    _Atomic bool denied;      /* the log had no room for what is wanted, or the room did not come in
-                                 time: new ids that need it are refused, ROW_BUSY */
-    bool dump_failed;         /* the last dump failed: new ids that need memory are refused */
-    bool dump_paused;         /* no dump for the rest of this round of images */
-    bool merge_paused;        /* likewise no merge: one has failed */
-    bool round_failed;        /* the last round: no change waits for a merge until the next */
-    bool overrun_told;        /* an overrun was logged since the last dump that succeeded */
-    unsigned overruns;        /* dumps in a row that changes overran (row/row_cold.h) */
-    unsigned merges;          /* under way */
-    _Atomic bool wake_due;    /* what waits for a merge is to be looked at again */
-    _Atomic bool dump_wanted; /* row_cold_wanted() */
+    struct change_log *log;     /* NULL: the row is in memory alone. Set before it is shared */
+    uint32_t space;             /* its number, for the log */
+    _Atomic bool asked;         /* some table wants something */
+    _Atomic bool denied;        /* the log had no room for what is wanted: new ids that need it are
+                                   refused, ROW_BUSY, and no part grows */
+    bool dump_failed;           /* the last dump failed: new ids that need memory are refused */
+    bool dump_paused;           /* no dump for the rest of this round of images */
+    bool merge_paused;          /* likewise no merge: one has failed */
+    bool round_failed;          /* the last round: no change waits for a merge until the next */
+    bool overrun_told;          /* an overrun was logged since the last dump that succeeded */
+    unsigned overruns;          /* dumps in a row that changes overran (row/row_cold.h) */
+    unsigned merges;            /* under way */
+    _Atomic bool wake_due;      /* what waits for a merge is to be looked at again */
+    _Atomic bool dump_wanted;   /* row_cold_wanted() */
     _Atomic bool merge_wanted;  /* of some overlay that is too large */
     _Atomic uint64_t denied_us; /* clock at which it is tried again, if asked for; 0: not denied */
+    _Atomic uint64_t waited_us; /* likewise, as a wait for the row has ended in vain */
     _Atomic uint64_t again_us;  /* likewise, after a dump failed or memory was refused */
     _Atomic uint64_t merges_us; /* clock at which a failed merge is tried again; 0: none waits */
     /* Some of the newest new ids, in no order; UINT64_MAX: none. By any thread. */
@@ -448,7 +449,7 @@ enum row_verdict {
     ROW_APART,    /* store it in row->apart: ahead, or the table does not know its ids yet */
     ROW_WAIT,     /* the row changes first: row_wait(), answer pending */
     ROW_NO_TABLE, /* refused: all tables are in use, or no room apart: it may be tried again */
-    ROW_BUSY,     /* refused: the row cannot change for a moment (row->denied), full or not */
+    ROW_BUSY,     /* refused: the row cannot change for a moment (denied, waited_us), full or not */
     ROW_TOO_FAR,  /* refused: ahead of all the tables hold, and there is no room apart */
     ROW_BELOW,    /* refused: its table was recycled */
 };

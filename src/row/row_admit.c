@@ -85,7 +85,9 @@ static bool may_ask(struct row *row, _Atomic uint64_t *from_us)
  */
 static enum row_verdict wait_for(struct row *row, struct row_table *table, uint32_t bits)
 {
-    if (UNLIKELY(atomic_load(&row->denied)) && !may_ask(row, &row->denied_us)) {
+    bool denied = atomic_load(&row->denied) && !may_ask(row, &row->denied_us);
+    bool waited = atomic_load(&row->waited_us) != 0 && !may_ask(row, &row->waited_us);
+    if (UNLIKELY(denied || waited)) {
         return ROW_BUSY;
     }
     row_want(row, table, bits);
@@ -382,7 +384,6 @@ void row_wake(struct row *row)
 
 void row_waited(struct row *row)
 {
-    atomic_store(&row->denied_us, clock_monotonic_us() + WAITED_PAUSE_US);
-    atomic_store(&row->denied, true);
+    atomic_store(&row->waited_us, clock_monotonic_us() + WAITED_PAUSE_US);
     row_wake(row);
 }

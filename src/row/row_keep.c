@@ -82,6 +82,7 @@ bool row_keep_log_room(struct row *row)
     bool room = row_log_room(row);
     atomic_store(&row->denied_us, room ? 0 : clock_monotonic_us() + DENIED_PAUSE_US);
     atomic_store(&row->denied, !room);
+    atomic_store(&row->waited_us, 0);
     return room;
 }
 

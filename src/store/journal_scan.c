@@ -173,6 +173,18 @@ static enum step read_segment(struct reader *reader)
 
 /* ---- what is cut off ---- */
 
+/* Bytes up to the last that is not 0: whole windows of zeros, as a rule. */
+static uint64_t used_of(const unsigned char *window, uint64_t bytes)
+{
+    if (window[0] == 0 && memcmp(window, window + 1, bytes - 1) == 0) {
+        return 0;
+    }
+    while (window[bytes - 1] == 0) {
+        bytes--;
+    }
+    return bytes;
+}
+
 static void count_torn(struct reader *reader, uint64_t from)
 {
     uint64_t end = journal_end_of(&reader->segment->header);
@@ -182,12 +194,8 @@ static void count_torn(struct reader *reader, uint64_t from)
         if (!fill_window(reader, lsn, WINDOW_BYTES)) {
             break; /* a figure only */
         }
-        for (uint64_t i = WINDOW_BYTES; i > 0; i--) {
-            if (reader->window[i - 1] != 0) {
-                last = lsn + i;
-                break;
-            }
-        }
+        uint64_t used = used_of(reader->window, WINDOW_BYTES);
+        last = used > 0 ? lsn + used : last;
     }
     reader->scan->torn_bytes += last - from;
 }

@@ -16,7 +16,7 @@ from wire import protocol
 MIB = 1 << 20
 SETTLE_S = 20  # to give everything back in
 POLL_S = 0.02
-PAUSE_S = 0.002  # of the good client after a round: else it has a core, and its daemon another
+PAUSE_S = 0.006  # of the good client after a round: else it has a core, and its daemon another
 AT_REST_LOOKS = 75  # more than a second: in each the workers let go of what is too large
 # Pages of tables and dicts that are touched later, and the allocator's own: half of it so far. A
 # larger answer's buffer (300 KB each in writeback.py) counts, too, until its worker's next tick.

@@ -6,7 +6,8 @@ the lead over, with messages late, machines without power and leases that end at
 Two keys of a group in etcd decide: `alive` (a lease: who leads) and `state` (epoch, leader, sync;
 changed only where nobody else changed it since it was read). A third, `node/NAME`, only informs. A
 leader answers a change when all it waits for have it. No step here looks at a clock: the lease may
-end, and a node sleep, for any time, so what holds here needs none.
+end, and a node sleep, for any time, so what holds here needs none. `alive` itself is in no state: as
+it may end at any moment, it keeps nobody from anything.
 
 Two things must hold in every state that can be reached:
   - an answered change is in the journal of every node that may come to lead, and in front of
@@ -42,7 +43,7 @@ RULES = {
     "drop-told-last": "the leader stops waiting for a follower after `state` dropped it",
 }
 
-# etcd: what `state` says, all it ever said (a revision is a place in that), and `alive`.
+# etcd: what `state` says, all it ever said (a revision is a place in that).
 State = namedtuple("State", "epoch leader sync")
 # A daemon. durable: records that surely are on its disk. leads: its epoch, 0: it follows. epoch: the
 # highest it was told of. waits: for whose answers; got: how much each of NODES has acknowledged to
@@ -52,7 +53,7 @@ Daemon = namedtuple("Daemon", "log durable leads epoch waits got held synced")
 # step: what its agent is about: None, ("promote", epoch), ("add", node, mark, revision), ("added",
 # node, epoch), ("drop", revision), ("dropped", epoch).
 World = namedtuple(
-    "World", "states alive daemons steps flying answered alone lost answerers changes powers kills"
+    "World", "states daemons steps flying answered alone lost answerers changes powers kills"
 )
 
 
@@ -75,29 +76,46 @@ def begin():
     follower = Daemon((-1,), 1, 0, 1, frozenset(), (0, 0, 0), frozenset(), 1)
     leader = follower._replace(leads=1, waits=frozenset({1}), got=(0, 1, 1))
     return World(
-        (State(1, 0, 1),), 0, (leader, follower, follower), (None, None, None),
+        (State(1, 0, 1),), (leader, follower, follower), (None, None, None),
         frozenset(), frozenset(), frozenset(), frozenset(), frozenset(), 0, 0, 0,
     )  # fmt: skip
-
-
-def without_void(world):
-    """The same world without messages that nobody listens to any more."""
-    flying = frozenset(
-        (f, leader, epoch, end)
-        for f, leader, epoch, end in world.flying
-        if world.daemons[leader].leads == epoch and world.daemons[leader].got[f] < end
-    )
-    return world if len(flying) == len(world.flying) else world._replace(flying=flying)
 
 
 class Search:
     def __init__(self, without=None, bounds=SHORT):
         self.without = without
         self.bounds = bounds
+        self.compares = self.rule("promotion-compares") and self.rule("change-compares")
         self.seen = 0
 
     def rule(self, name):
         return name != self.without
+
+    def without_void(self, world):
+        """The same world without what no step and no judge looks at any more: two that differ in that
+        alone go on alike."""
+        daemons, flying, steps = world.daemons, world.flying, world.steps
+        if flying:
+            flying = frozenset(
+                (f, leader, epoch, end)
+                for f, leader, epoch, end in flying
+                if daemons[leader].leads == epoch and daemons[leader].got[f] < end
+            )
+        states, alone, last = world.states, world.alone, len(world.states) - 1
+        if self.compares:
+            states = (None,) * last + states[last:]
+            steps = tuple(
+                None if step and step[0] in ("add", "drop") and step[-1] != last else step
+                for step in steps
+            )
+        if world.powers >= self.bounds.powers:
+            alone = frozenset()
+            daemons = tuple(
+                daemon._replace(durable=0) if daemon.durable else daemon for daemon in daemons
+            )
+        return world._replace(
+            states=states, daemons=daemons, steps=steps, flying=flying, alone=alone
+        )
 
     # ---- what may happen ----
 
@@ -191,8 +209,6 @@ class Search:
             yield f"{NODES[leader]} hears that {NODES[f]} has {end}", after
 
     def accidents(self, world):
-        if world.alive is not None:
-            yield "the lease ends", world._replace(alive=None)
         for node, daemon in enumerate(world.daemons):
             stopped = {"leads": 0, "waits": frozenset(), "held": frozenset(), "got": (0, 0, 0)}
             if world.kills < self.bounds.kills:
@@ -228,13 +244,12 @@ class Search:
     # ---- agents ----
 
     def agent(self, world, node):
+        """It may be killed at any moment, and begins anew then: it may always do that."""
         step = world.steps[node]
-        if step is None:
-            yield from self.promote(world, node)
-            yield from self.change_sync(world, node)
-            return
-        yield f"{NODES[node]}'s agent is killed", self.set_step(world, node, None)
-        yield from getattr(self, "go_on_" + step[0])(world, node, step)
+        if step is not None:
+            yield from getattr(self, "go_on_" + step[0])(world, node, step)
+        yield from self.promote(world, node)
+        yield from self.change_sync(world, node)
 
     def set_step(self, world, node, step):
         return world._replace(steps=put(world.steps, node, step))
@@ -256,7 +271,7 @@ class Search:
         return world._replace(states=world.states + (state,))
 
     def promote(self, world, node):
-        if world.alive not in (None, node) or len(world.states) > self.bounds.turns:
+        if len(world.states) > self.bounds.turns:
             return
         if world.daemons[node].leads == world.states[-1].epoch:
             return
@@ -265,10 +280,7 @@ class Search:
             if self.may_lead(world, node, state):
                 after = self.turn(world, State(state.epoch + 1, node, None))
                 after = self.set_step(after, node, ("promote", state.epoch + 1))
-                yield (
-                    f"{NODES[node]}'s agent takes the lead in epoch {state.epoch + 1}",
-                    after._replace(alive=node),
-                )
+                yield f"{NODES[node]}'s agent takes the lead in epoch {state.epoch + 1}", after
 
     def go_on_promote(self, world, node, step):
         daemon = world.daemons[node]
@@ -371,7 +383,7 @@ class Search:
         while queue:
             world = queue.popleft()
             for name, after in self.steps_of(world):
-                after = without_void(after)
+                after = self.without_void(after)
                 if after in came:
                     continue
                 came[after] = (world, name)

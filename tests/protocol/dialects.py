@@ -445,6 +445,11 @@ class DialectConnection:
             self.raw = self.connection(Text)
             self.raw.send(run.split(rest, self.how, self.rng))
 
+    def send_more(self, pieces):
+        """In text: the dialect was asked enough of them, and thousands take seconds to put into it."""
+        self.raw = self.connection(Text)
+        self.raw.send(pieces)
+
     def ask(self, dialect, commands):
         connection = self.connection(dialect)
         asked = b"".join([dialect.ask(command) for command in commands])

@@ -52,7 +52,8 @@ POLL_S = 0.005
 DATA = "$DATA"
 USER = "nobody"  # what a daemon that root starts becomes
 BYTEWISE_MAX = 4 << 10  # longer sends are split at random: a call a byte is what these tests cost
-EACH_IDS = 5000  # numbers of an `each` that are sent together
+EACH_IDS = 5000  # numbers of an `each` that are sent together, but for
+EACH_HEAD = 500  # the first of them: the others are more of the same
 SPLITS = ("none", "byte", "random")
 MARK = re.compile(rb"\$\(((?:[^()\\]|\\.|\([^()]*\))*)\)", re.S)
 ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|.)", re.S)
@@ -186,6 +187,8 @@ class Connection:
                 view = view[self.step(view, until) :]
             if self.ended:
                 return
+
+    send_more = send
 
     def expect(self, expectation):
         until = time.monotonic() + ANSWER_S
@@ -326,17 +329,27 @@ class Run:
         first, last, rest = text.split(None, 2)
         ask, _, answer = rest.partition(b" =>")
         ask, answer = list(parts(ask)), list(parts(answer[1:]))
-        for begin in range(int(first), int(last) + 1, EACH_IDS):
-            ids = range(begin, min(int(last) + 1, begin + EACH_IDS))
+        for ids, more in self.blocks(int(first), int(last)):
             if self.connection is None:
                 self.connection = Connection(self.address)
-            self.connection.send(split(self.filled(ask, ids), self.how, self.rng))
+            send = self.connection.send_more if more else self.connection.send
+            send(split(self.filled(ask, ids), self.how, self.rng))
             answers = Expectation(b"", {})
             answers.plain = self.filled(answer, ids)
             try:
                 self.connection.expect(answers)
             except Mismatch as problem:
                 raise Mismatch("%s, of %d to %d" % (problem or "another answer", ids[0], ids[-1]))
+
+    @staticmethod
+    def blocks(first, last):
+        """(numbers, whether they are more of the same)"""
+        for begin in range(first, last + 1, EACH_IDS):
+            end = min(last + 1, begin + EACH_IDS)
+            middle = min(end, begin + EACH_HEAD)
+            yield range(begin, middle), False
+            if middle < end:
+                yield range(middle, end), True
 
     @staticmethod
     def filled(pieces, ids):

@@ -54,6 +54,7 @@ SHOWN = 10
 CACHES = {"off": "0", "on": "4MiB"}
 FULL = b"SERVER_ERROR no table free"  # a new id for a dumped table without late-room
 TRY_AGAIN = (b"SERVER_ERROR busy", b"SERVER_ERROR journal busy")
+NEVER_ADDED = (judge.NEVER,) * judge.MEMBERS
 EXTEND, AUX = range(2)  # sections of a counter table's file, as `inspect` lists it
 ENTRY = re.compile(r"^section (\d)|^  id +(\d+)  sub", re.M)
 
@@ -156,6 +157,7 @@ class Cold:
         self.daemon = self.client = None
         self.next = 1
         self.records = {}  # id -> its slots; those that were written
+        self.lines = {}  # id -> (its slots, what a get answers of them)
         self.members = {}  # id -> states, as judge.py numbers them
         self.refused = self.full = 0
         self.asked = self.found = 0  # of members never added
@@ -218,7 +220,10 @@ class Cold:
             again = []
             for block in blocks(commands):
                 self.client.socket.sendall(b"".join(command[0] for command in block))
-                for command, answer in zip(block, self.answers(len(block))):
+                answers = self.answers(len(block))
+                if answers == [command[1] for command in block]:
+                    continue
+                for command, answer in zip(block, answers):
                     if answer in TRY_AGAIN:
                         again.append(command)
                     elif answer == FULL and command[2]:
@@ -324,13 +329,8 @@ class Cold:
         """Every id there ever was."""
         began = time.monotonic()
         for block in blocks(range(1, self.next)):
-            found = self.client.counters(block)
-            there = self.client.members(block)
-            for one in block:
-                if found.get(one) != self.records.get(one):
-                    self.problem("%s: feed:%d is %s, not %s" % (
-                        when, one, found.get(one, "absent"), self.records.get(one, "absent")))
-                self.compare_members(when, one, there)
+            self.compare_records(when, block)
+            self.compare_pairs(when, block)
             self.asked += len(block)
             self.found += self.client.probes(block)
         if self.problems:
@@ -342,8 +342,41 @@ class Cold:
             time.monotonic() - began))
         sys.stdout.flush()
 
-    def compare_members(self, when, one, there):
-        for i, state in enumerate(self.members.get(one, [judge.NEVER] * judge.MEMBERS)):
+    def line(self, one):
+        """What a get answers of a record; kept, as few of them change."""
+        slots, kept = self.records[one], self.lines.get(one)
+        if kept is None or kept[0] is not slots:
+            value = bytes_of(slots)
+            kept = self.lines[one] = (
+                slots, b"VALUE feed:%d 0 %d\r\n%s\r\n" % (one, len(value), value))
+        return kept[1]
+
+    def compare_records(self, when, block):
+        """As a whole, and one by one where that is not what it should be."""
+        answer = self.client.ask_counters(block)
+        if answer == b"".join([self.line(one) for one in block if one in self.records]) + b"END\r\n":
+            return
+        found, before = judge.counters_in(answer), len(self.problems)
+        for one in block:
+            if found.get(one) != self.records.get(one):
+                self.problem("%s: feed:%d is %s, not %s" % (
+                    when, one, found.get(one, "absent"), self.records.get(one, "absent")))
+        if len(self.problems) == before:
+            raise Failure("%s: a page is answered %r" % (when, answer[:200]))
+
+    def compare_pairs(self, when, block):
+        states = [(one, self.members.get(one, NEVER_ADDED)) for one in block]
+        answer = self.client.ask_members(block)
+        if answer == b"".join([b"VALUE liked:%d:u%d 0 1\r\n1\r\n" % (one, i) for one, both in states
+                               for i in range(judge.MEMBERS) if both[i] == judge.THERE]) + b"END\r\n":
+            self.asked += sum(both.count(judge.NEVER) for _, both in states)
+            return
+        there = judge.members_in(answer)
+        for one, both in states:
+            self.compare_members(when, one, both, there)
+
+    def compare_members(self, when, one, states, there):
+        for i, state in enumerate(states):
             got = (one, i) in there
             if state == judge.NEVER:
                 self.asked += 1

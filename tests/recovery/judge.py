@@ -31,6 +31,7 @@ SLOTS = ("repost", "comment", "like", "read")
 MEMBERS = 2
 NOTHING = (-1,) * len(SLOTS)
 NEVER, THERE, DELETED, UNKNOWN = range(4)
+FOUND = {NEVER: False, THERE: True, DELETED: False}  # is a member found? UNKNOWN: it may be
 IN_PLACE_MAX = (1021, 1048573, 1048573, 1048573)  # of the slots' bits in victim.py
 # Refusals of which it is known which commands they are for; any other may be for any command
 BUSY, NO_TABLE, NO_MEMORY = "busy", "no table free", "out of memory storing object"
@@ -92,6 +93,16 @@ class Model:
         ENTRY.pack_into(self.memory, at, *fields)
 
 
+def counters_in(answer):
+    """id -> slots"""
+    return {int(key): tuple([int(one) if one else -1 for one in text.split(b",")])
+            for key, text in VALUE.findall(answer)}
+
+
+def members_in(answer):
+    return {(int(key), int(i)) for key, i in MEMBER.findall(answer)}
+
+
 class Client:
     """One connection that asks and waits."""
 
@@ -124,16 +135,20 @@ class Client:
             at = None if at is None else int(at)
         return figures
 
+    def ask_counters(self, ids):
+        return self.ask(b"get" + b"".join([b" feed:%d" % number for number in ids]) + b"\r\n")
+
+    def ask_members(self, ids):
+        return self.ask(b"get" + b"".join([
+            b" liked:%d:u%d" % (number, i) for number in ids for i in range(MEMBERS)]) + b"\r\n")
+
     def counters(self, ids):
         """id -> slots, of those that are there"""
-        answer = self.ask(b"get" + b"".join(b" feed:%d" % number for number in ids) + b"\r\n")
-        return {int(key): tuple(int(one) if one else -1 for one in text.split(b","))
-                for key, text in VALUE.findall(answer)}
+        return counters_in(self.ask_counters(ids))
 
     def members(self, ids):
         """the set of (id, member) that are there"""
-        keys = b"".join(b" liked:%d:u%d" % (number, i) for number in ids for i in range(MEMBERS))
-        return {(int(key), int(i)) for key, i in MEMBER.findall(self.ask(b"get" + keys + b"\r\n"))}
+        return members_in(self.ask_members(ids))
 
     def probes(self, ids):
         """how many of these are found though nobody ever added them"""
@@ -267,12 +282,13 @@ class Judge:
                 self.full_rows.add(kind)
 
     def judge(self, client, pending, reasons, chosen, rng):
-        """Judges the ids that `chosen` (of id, the last round it was changed in) says. `reasons`: why
-        a command may have been refused.
+        """Judges the ids that `chosen` (of id, the last round it was changed in; None: all) says.
+        `reasons`: why a command may have been refused.
         Returns (ids judged, pending commands that happened)."""
         first = max(1, min(one.low for one in self.tables(client).values()))
-        ids = [one for one in range(first, self.model.next)
-               if chosen(one, self.model.entry(one)[3])]
+        ids = range(first, self.model.next)
+        if chosen:
+            ids = [one for one in ids if chosen(one, self.model.entry(one)[3])]
         counters, there = {}, set()
         for begin in range(0, len(ids), KEYS):
             block = ids[begin:begin + KEYS]
@@ -322,8 +338,23 @@ class Judge:
         return {number for number, sum_of in sums.items()
                 if any(one > most for one, most in zip(sum_of, IN_PLACE_MAX))}
 
+    def as_acknowledged(self, number, entry, found, there, tables):
+        """Is it just so? Most ids are, and no more is to be looked at where nothing is unanswered."""
+        slots, members, gone, _ = entry
+        if gone or found != slots:
+            return False
+        held = [(number, i) in there for i in range(MEMBERS)]
+        if any(FOUND.get(state, one) != one for state, one in zip(members, held)):
+            return False
+        if NEVER in members and self.keeps(tables, "member", number, any(held)):
+            self.probes += members.count(NEVER)
+        return True
+
     def one_id(self, number, found, there, tables, happened):
-        slots, members, _, _ = self.model.entry(number)
+        entry = self.model.entry(number)
+        if number not in happened.ids and self.as_acknowledged(number, entry, found, there, tables):
+            return
+        slots, members, _, _ = entry
         after, states = slots, list(members)
         if self.keeps(tables, "counter", number, found != NOTHING):
             after = self.state(happened, ("counter", number, -1), slots, found)
@@ -393,6 +424,7 @@ class Happened:
 
     def __init__(self, pending, refusable):
         self.by_key, self.refusable = {}, refusable
+        self.ids = {command.id for command in pending}
         self.possible = {}  # writer -> for each number of commands: may so many have happened?
         for command in pending:
             self.by_key.setdefault(command.key(), []).append(command)

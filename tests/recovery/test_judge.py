@@ -90,6 +90,55 @@ class Refusable(unittest.TestCase):
         self.assertEqual(self.refusable((), [command(0, "incr", 7)]), [False])
 
 
+class OneId(unittest.TestCase):
+    """An id that nothing unanswered is for."""
+
+    BASES = {"feed:0:base": "0", "feed:0:cold": "0", "feed:0:dropped_ranges": "0",
+             "liked:0:base": "50", "liked:0:cold": "0", "liked:0:dropped_ranges": "0"}
+
+    def settle(self, found, held, second=judge.NEVER, gone=0, oldest="recycle", number=60):
+        """It was acknowledged as 3, its first member as deleted."""
+        with tempfile.TemporaryDirectory() as folder:
+            model = judge.Model(os.path.join(folder, "model"), 1000)
+            members = judge.DELETED | second << 2
+            judge.ENTRY.pack_into(model.memory, judge.HEADER_BYTES + number * judge.ENTRY.size,
+                                  *state(3), members, gone, OWNER, 0, 0)
+            one = judge.Judge(model, oldest, 0)
+            tables = {kind: judge.Tables({name: value for name, value in self.BASES.items()
+                                          if name.startswith(space)}, space)
+                      for kind, space in judge.SPACES.items()}
+            one.one_id(number, state(found), {(number, i) for i in held}, tables,
+                       judge.Happened([], lambda command: False))
+            return one
+
+    def test_as_acknowledged(self):
+        one = self.settle(3, ())
+        self.assertEqual((one.count, one.probes, one.found), (0, 1, 0))
+
+    def test_below_the_tables_nothing_is_asked(self):
+        one = self.settle(3, (), number=40)
+        self.assertEqual((one.count, one.probes), (0, 0))
+        self.assertEqual(self.settle(3, (), number=40, oldest="refuse").probes, 1)
+
+    def test_a_count_is_lost(self):
+        for found in (None, 2, 4):
+            self.assertEqual(self.settle(found, ()).count, 1)
+
+    def test_a_deleted_member_is_there(self):
+        self.assertEqual(self.settle(3, (0,)).count, 1)
+
+    def test_one_never_added_is_found(self):
+        one = self.settle(3, (1,))
+        self.assertEqual((one.count, one.probes, one.found), (0, 1, 1))
+
+    def test_one_that_was_added_is_lost(self):
+        self.assertEqual(self.settle(3, (1,), second=judge.THERE).count, 0)
+        self.assertEqual(self.settle(3, (), second=judge.THERE).count, 1)
+
+    def test_one_that_was_recycled_is_there(self):
+        self.assertEqual(self.settle(3, (), gone=judge.GONE["counter"]).count, 1)
+
+
 class Chance(unittest.TestCase):
     def test_most_found(self):
         self.assertEqual(judge.most_found(0.001, 0), 0)

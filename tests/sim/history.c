@@ -12,7 +12,7 @@
 #include "engine/change_record.h"
 #include "row/row_log.h"
 
-#define KEYS_FIRST    1024u
+#define KEYS_FIRST    1024u /* rooms double: a power of two */
 #define RECORDS_FIRST 1024u
 
 struct history_record {
@@ -29,11 +29,12 @@ struct history_record {
 static struct history_name *name_of(const struct history *history, uint8_t space, uint64_t id,
                                     uint64_t hash)
 {
-    size_t at = hash_u64(id ^ hash_u64(hash + space)) % history->name_room;
+    size_t mask = history->name_room - 1;
+    size_t at = hash_u64(id ^ hash_u64(hash + space)) & mask;
     struct history_name *name = &history->name[at];
     while (name->member != HISTORY_NO_MEMBER &&
            (name->id != id || name->hash != hash || name->space != space)) {
-        at = (at + 1) % history->name_room;
+        at = (at + 1) & mask;
         name = &history->name[at];
     }
     return name;
@@ -87,11 +88,12 @@ void history_fini(struct history *history)
 static struct history_key *place_of(const struct history *history, uint8_t space, uint64_t id,
                                     uint32_t member)
 {
-    size_t at = hash_u64(id ^ hash_u64(((uint64_t)space << 32) + member)) % history->key_room;
+    size_t mask = history->key_room - 1;
+    size_t at = hash_u64(id ^ hash_u64(((uint64_t)space << 32) + member)) & mask;
     struct history_key *key = &history->key[at];
     while (key->state != HISTORY_UNUSED &&
            (key->id != id || key->member != member || key->space != space)) {
-        at = (at + 1) % history->key_room;
+        at = (at + 1) & mask;
         key = &history->key[at];
     }
     return key;

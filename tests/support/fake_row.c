@@ -374,6 +374,9 @@ enum fake_answer fake_add(struct fake *fake, uint64_t id)
         if (fake->row.denied) {
             fake->row.denied_us = 1; /* time has passed */
         }
+        if (fake->row.waited_us != 0) {
+            fake->row.waited_us = 1;
+        }
         enum row_verdict verdict;
         if (!fake_try(fake, id, &verdict)) {
             return FAKE_BELOW;

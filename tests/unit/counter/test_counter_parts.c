@@ -20,6 +20,7 @@
 #include "row/row_policy.h"
 #include "tests/support/counters.h"
 #include "tests/support/random.h"
+#include "tests/support/recorder.h"
 
 #define REC       ENGINE_SLOT_RECORD
 #define MAX_ID    ((1ull << 40) - 1)
@@ -184,6 +185,45 @@ static void test_refused_without_memory_and_again_with_some(void **unused)
     space_close(&s);
 }
 
+/* A log whose room comes late: who waits for the row meanwhile gives up. */
+struct late_log {
+    struct recorder recorder; /* first */
+    struct row *row;
+};
+
+static void give_up(struct change_log *log)
+{
+    row_waited(((struct late_log *)log)->row);
+}
+
+/* Who waited too long has others refused for a moment: the part grows all the same. */
+static void test_grows_where_a_wait_has_ended(void **unused)
+{
+    static struct space s;
+    static struct late_log late;
+    struct counters_call call;
+    struct engine_op *op = &call.op;
+    uint64_t index = 0;
+    (void)unused;
+    space_open(&s, "a:20 b:20", SMALL, 1ull << 30);
+    recorder_init(&late.recorder);
+    late.row = s.engine->row;
+    late.recorder.log.await = give_up;
+    row_set_log(s.engine->row, &late.recorder.log);
+    do {
+        counters_call_init(&call, ENGINE_SET, REC, id_of(index++), "1,2");
+        s.engine->functions->prepare(s.engine, &op, 1);
+        s.engine->functions->change(s.engine, op, change_sink_null());
+    } while (op->status == ENGINE_DONE);
+    assert_int_equal(op->status, ENGINE_PENDING);
+    size_t parts = row_of(&s)->count;
+    row_maintain(s.engine->row, NULL);
+    assert_int_equal(row_of(&s)->count, parts + 1);
+    assert_int_equal(counters_run(s.engine, &call, change_sink_null()), ENGINE_DONE);
+    space_close(&s);
+    recorder_fini(&late.recorder);
+}
+
 /* From a thousand ids to some millions: bytes an id, regions and pools. */
 static void test_bytes_an_id(void **unused)
 {
@@ -229,6 +269,7 @@ int main(void)
         cmocka_unit_test(test_deleted_ids_stay_deleted),
         cmocka_unit_test(test_never_more_than_it_may),
         cmocka_unit_test(test_refused_without_memory_and_again_with_some),
+        cmocka_unit_test(test_grows_where_a_wait_has_ended),
         cmocka_unit_test(test_bytes_an_id),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

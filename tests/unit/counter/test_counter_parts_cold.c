@@ -135,6 +135,9 @@ static void try_again(struct world *w)
     if (atomic_load(&row->denied)) {
         atomic_store(&row->denied_us, 1);
     }
+    if (atomic_load(&row->waited_us) != 0) {
+        atomic_store(&row->waited_us, 1);
+    }
 }
 
 /* False: it would wait for the row. */

@@ -57,6 +57,7 @@ struct fake {
     uint64_t reads_longest;
     uint64_t changes;
     uint64_t clears;
+    uint64_t figures;
     uint64_t waited;
     uint64_t tables; /* 0: one with few figures */
     struct entry *entries;
@@ -371,6 +372,7 @@ static void fake_figures(const struct engine *engine, struct engine_figures *fig
     figures->memory[ENGINE_MEMORY_AUX] = (struct engine_memory){2, 24, 48, 4096};
     pthread_mutex_lock(&fake->lock);
     figures->recycled = fake->recycled;
+    fake->figures++;
     pthread_mutex_unlock(&fake->lock);
 }
 
@@ -651,6 +653,11 @@ uint64_t fake_engine_maintained(struct engine *engine)
 uint64_t fake_engine_clears(struct engine *engine)
 {
     return figure(engine, &fake_of(engine)->clears);
+}
+
+uint64_t fake_engine_figures(struct engine *engine)
+{
+    return figure(engine, &fake_of(engine)->figures);
 }
 
 uint64_t fake_engine_waited(struct engine *engine)

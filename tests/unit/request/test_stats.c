@@ -297,6 +297,27 @@ static void test_reset(void **state)
     close(fd);
 }
 
+/* A space of many tables is long to walk: one answer walks each once, for both of its figures. */
+static void test_each_engine_is_asked_once(void **state)
+{
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    fake_engine_recycle(harness.store, 7);
+    fake_engine_need_table(harness.store, 9);
+    harness_ask(fd, "incr f:9.a 1\r\n", "1\r\n");
+    uint64_t before = fake_engine_figures(harness.store);
+    char *answer = stats("");
+
+    assert_int_equal(fake_engine_figures(harness.store), before + 1);
+    assert_true(has(answer, "evictions", "7"));
+    assert_true(has(answer, "curr_items", "10"));
+    free(answer);
+    harness_ask(fd, "stats reset\r\n", "RESET\r\n");
+    assert_int_equal(harness_stat(&harness, "evictions"), 0);
+    close(fd);
+}
+
 static void test_others(void **state)
 {
     int fd = harness_connect(&harness);
@@ -322,6 +343,7 @@ int main(void)
         HARNESS_TEST(test_many_tables, &usual),
         HARNESS_TEST(test_words_behind, &usual),
         HARNESS_TEST(test_reset, &usual),
+        HARNESS_TEST(test_each_engine_is_asked_once, &usual),
         HARNESS_TEST(test_others, &usual),
     };
 
