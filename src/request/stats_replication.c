@@ -94,6 +94,8 @@ static void emit_receiver(struct stats_out *out)
     stats_number(out, "readable", data_readable(server->data));
     stats_number(out, "stale", repl_receiver_is_stale(server->receiver));
     stats_number(out, "caught_up", stats.caught_up);
+    stats_number(out, "can_lead", data_can_lead(server->data));
+    stats_number(out, "full", stats.full);
     stats_number(out, "connects", stats.connects);
     stats_number(out, "copied_bytes", stats.copied_bytes);
     stats_number(out, "copy_bytes", stats.copy_bytes);
