@@ -115,6 +115,15 @@ static void emit_lease(struct stats_out *out, const struct server *server)
     }
 }
 
+/* Of a node that leads. */
+static void emit_full(struct stats_out *out, const struct journal *journal)
+{
+    struct journal_stats stats;
+
+    journal_stats(journal, &stats);
+    stats_number(out, "full", stats.full);
+}
+
 void stats_replication(struct stats_out *out)
 {
     const struct server *server = out->worker->server;
@@ -135,6 +144,7 @@ void stats_replication(struct stats_out *out)
         stats_text(out, "state", server_is_fenced(server) ? "leader-fenced" : "leader");
         emit_lease(out, server);
         emit_place(out, stats.stream, stats.epoch, stats.written, stats.durable);
+        emit_full(out, server->journal);
         stats_number(out, "stale", out->worker->stale);
     }
     emit_feeds(out, &stats);

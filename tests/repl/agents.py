@@ -368,9 +368,16 @@ class World:
         self.await_writes()
         self.machines[node].fill(False)
 
+    def full_leader(self, leader):
+        """Its disk is full for good: another node leads."""
+        self.machines[leader].fill(True)
+        flood(leader.port)
+        self.await_writes()
+        self.machines[leader].fill(False)
+
     FAULTS = (kill_leader, kill_follower, kill_machine, kill_all, kill_agent, stop_leader,
               stop_follower, stop_machine, stop_agents, stop_etcd, kill_etcd, cut_nodes, cut_etcd,
-              cut_off, full_follower)
+              cut_off, full_follower, full_leader)
 
     # ---- the whole ----
 

@@ -10,6 +10,8 @@
 static const char word_in_sync[] = "in-sync";
 static const char word_full[] = "full";
 
+static const char other_reigns[] = "state says that another node, or epoch, reigns";
+
 static bool agent_rule_is(const char *name, const char *other)
 {
     return strcmp(name, other) == 0;
@@ -125,10 +127,9 @@ static struct agent_action agent_rule_confirm(const struct agent_view *view)
 }
 
 /* As it leads, and may not. */
-static struct agent_action agent_rule_end_reign(void)
+static struct agent_action agent_rule_end_reign(const char *why)
 {
-    struct agent_action action = {.act = AGENT_FOLLOW,
-                                  .why = "state says that another node, or epoch, reigns"};
+    struct agent_action action = {.act = AGENT_FOLLOW, .why = why};
 
     snprintf(action.address, sizeof(action.address), "-");
     return action;
@@ -244,10 +245,24 @@ static bool agent_rule_sync_is_weak(const struct agent_view *view, struct agent_
     return agent_rule_lasts(view, memory, node != NULL && !node->in_sync, &memory->sync_weak_ms);
 }
 
+/* Writes are refused here, and would not be there. */
+static bool agent_rule_is_full(const struct agent_view *view, struct agent_memory *memory)
+{
+    const char *sync = view->keys.state.sync;
+    const struct agent_node *node = agent_rule_node(view, sync);
+    bool other = node != NULL && node->in_sync && node->may_lead && agent_rule_streams(view, sync);
+
+    return agent_rule_lasts(view, memory, view->daemon.full && other, &memory->full_ms);
+}
+
 static struct agent_action agent_rule_reign(const struct agent_view *view,
                                             struct agent_memory *memory)
 {
     const struct agent_keys *keys = &view->keys;
+
+    if (agent_rule_is_full(view, memory)) {
+        return agent_rule_end_reign("its disk is full, and the sync follower can lead");
+    }
     bool gone = agent_rule_sync_is_gone(view, memory);
     bool weak = agent_rule_sync_is_weak(view, memory);
     bool wants = gone || weak || keys->state.sync[0] == '\0';
@@ -284,7 +299,7 @@ static struct agent_action agent_rule_follow(const struct agent_view *view)
     const struct agent_node *leader = agent_rule_node(view, keys->state.leader);
 
     if (daemon->leads && !(named && daemon->epoch == keys->state.epoch)) {
-        return agent_rule_end_reign();
+        return agent_rule_end_reign(other_reigns);
     }
     if (named || leader == NULL || agent_rule_is(leader->address, daemon->leader)) {
         return agent_rule_rest();
@@ -309,7 +324,7 @@ static struct agent_action agent_rule_begin(const struct agent_view *view,
     agent_rule_forget_adding(memory);
     if (daemon->leads) {
         return daemon->epoch == state->claim.epoch ? agent_rule_confirm(view)
-                                                   : agent_rule_end_reign();
+                                                   : agent_rule_end_reign(other_reigns);
     }
     if (memory->refusals >= AGENT_REFUSALS_MAX) {
         memory->gives_way_ms = view->now_ms + 3 * memory->patience_ms;
@@ -334,7 +349,7 @@ static struct agent_action agent_rule_lead(const struct agent_view *view,
     }
     agent_rule_forget_adding(memory);
     if (daemon->leads) {
-        return agent_rule_end_reign();
+        return agent_rule_end_reign(other_reigns);
     }
     if (!agent_may_lead(view)) {
         return agent_rule_resign("it is not in sync any more, or has no room");
@@ -358,7 +373,7 @@ static struct agent_action agent_rule_vacant(const struct agent_view *view,
     if (daemon->leads) {
         /* Also in its own reign: who claimed the next one may have begun that, and follows only a
          * higher one. */
-        return agent_rule_end_reign();
+        return agent_rule_end_reign(other_reigns);
     }
     return agent_may_lead(view) && view->now_ms >= memory->gives_way_ms
                ? agent_rule_claim(view, memory, "nobody leads")

@@ -97,7 +97,8 @@ struct agent_memory {
     uint64_t told_ms; /* until when the daemon may take changes, by the last word to it, or … */
     /* Since when; 0: it is there. weak: it is there, but could not lead, or has no room. */
     uint64_t daemon_gone_ms, sync_gone_ms, sync_weak_ms;
-    unsigned refusals;               /* of the daemon, to be promoted by the present claim */
+    uint64_t full_ms;  /* since when the leader's disk is full, and the sync follower could lead */
+    unsigned refusals; /* of the daemon, to be promoted by the present claim */
     uint64_t gives_way_ms;           /* until then others may claim, as it was refused */
     char adding[AGENT_NAME_MAX + 1]; /* who is to be the sync follower; "": nobody */
     int64_t adding_revision;         /* of state, when that began */

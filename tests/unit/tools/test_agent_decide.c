@@ -478,6 +478,26 @@ static void test_no_room(void **unused)
     expect(AGENT_REST);
 }
 
+/* Whose own disk is full gives way to one that has room. */
+static void test_full_leader(void **unused)
+{
+    (void)unused;
+    set_leader("a", "a");
+    view.daemon.full = true;
+    set_word(0, "cannot-lead");
+    expect_hold("a");
+    view.now_ms += 2 * PATIENCE;
+    expect(AGENT_REST);
+    set_word(0, "in-sync");
+    expect(AGENT_REST);
+    view.now_ms += PATIENCE;
+    assert_string_equal(expect(AGENT_FOLLOW).address, "-");
+    view.daemon.leads = view.daemon.can_lead = view.daemon.caught_up = false;
+    expect(AGENT_RESIGN);
+    set_leader("", "a"); /* nobody else may lead */
+    expect_hold("a");
+}
+
 static void test_word(void **unused)
 {
     (void)unused;
@@ -602,6 +622,7 @@ int main(void)
         cmocka_unit_test_setup(test_replace, set_up),
         cmocka_unit_test_setup(test_drop, set_up),
         cmocka_unit_test_setup(test_no_room, set_up),
+        cmocka_unit_test_setup(test_full_leader, set_up),
         cmocka_unit_test_setup(test_word, set_up),
         cmocka_unit_test_setup(test_resign, set_up),
         cmocka_unit_test_setup(test_resign_after_word, set_up),
