@@ -37,6 +37,7 @@ void follow_create(struct data *data, const struct settings *settings)
     CHECK(pthread_mutex_init(&follow->lock, NULL) == 0);
     thread_cond_init(&follow->work);
     follow->memory = follow_memory_create(settings);
+    atomic_store(&follow->has_room, true); /* a start had some */
     data->follow = follow;
 }
 
@@ -489,6 +490,7 @@ static bool follow_carry_out(struct data *data)
     for (size_t at = 0; at < follow->reader.length;) {
         struct journal_record record;
 
+        promote_look(data);
         follow_record(follow->reader.records + at / JOURNAL_UNIT, lsn + at, &record);
         follow->error[0] = '\0';
         bool prepared = follow_prepare(data, &record);
@@ -518,6 +520,7 @@ static void *follow_main(void *context)
     bool goes_on = true;
 
     while (goes_on) {
+        promote_look(data);
         switch (journal_reader_next(&follow->reader, journal_written(data->journal))) {
         case JOURNAL_READ_RECORDS:
             goes_on = follow_carry_out(data);
@@ -544,6 +547,7 @@ bool data_follow(struct data *data, struct barrier *barrier, struct spaces *cons
     follow->moved = moved;
     follow->context = context;
     follow->recovery.error = follow->error;
+    follow->ending = false; /* it began before, if a promotion was refused */
     journal_reader_init(&follow->reader, data->vfs, data->directory, data_applied(data));
     follow->started = thread_start(&follow->thread, follow_main, data, "applier");
     if (!follow->started) {

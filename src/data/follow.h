@@ -118,6 +118,11 @@ enum data_promoted {
  */
 enum data_promoted data_promote(struct data *data, uint64_t epoch, bool new_stream,
                                 uint64_t until_us, char error[DATA_ERROR_MAX]);
+/*
+ * Returns whether data_promote would be taken, as far as is known: the journal has not failed, the
+ * disk had room a second ago, and nothing ails the applier. Any thread, no wait.
+ */
+bool data_can_lead(struct data *data);
 /* Returns where the present epoch begins. Called after data_promote. */
 uint64_t data_reign_lsn(struct data *data);
 

@@ -15,6 +15,7 @@
 struct follow {
     struct recovery recovery; /* the start's, then the applier's: it goes on */
     _Atomic bool over;        /* it was promoted: its journal is its own */
+    _Atomic bool has_room;    /* for a promotion, when that was last looked at */
     _Atomic uint64_t applied;
     struct follow_memory *memory; /* what this configuration takes */
     uint64_t readable_lsn;        /* tables may hold what lies below it; not changed any more */
@@ -30,6 +31,7 @@ struct follow {
     struct journal_reader reader;
     char error[DATA_ERROR_MAX]; /* recovery.error */
     uint64_t seen_us;           /* when dumps and merges were looked at last */
+    uint64_t room_us;           /* when the room for a promotion was; 0: never */
     bool dumped;                /* there are dumped tables, while a slice goes on */
     uint64_t asked_lsn;         /* pages were asked for from this change on; 0: none */
 
@@ -74,5 +76,11 @@ void follow_pages_release(struct data *data);
 void follow_record(const uint64_t *words, uint64_t lsn, struct journal_record *record);
 
 void follow_see_spaces(struct follow *follow); /* those that a reload has added since the start */
+
+/* ---- promote.c ---- */
+
+/* Looks, now and then, whether a promotion would find room. The applier's thread, with the world
+ * going on: waits for the disk. */
+void promote_look(struct data *data);
 
 #endif

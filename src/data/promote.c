@@ -13,7 +13,8 @@
 #include "base/wait.h"
 #include "data/follow_private.h"
 
-#define STEP_US 1000u /* from one look at the applier to the next */
+#define STEP_US 1000u    /* from one look at the applier to the next */
+#define ROOM_US 1000000u /* from one look at the disk to the next */
 /*
  * Starts of a leader count epochs by one, and nobody may have heard of the last ones: promotions by
  * hand take the next multiple of this, or two would reign under one epoch.
@@ -59,6 +60,28 @@ static bool promote_has_room(struct data *data, char error[DATA_ERROR_MAX])
 
     journal_writer_fini(&writer);
     return has || journal_failed(data->journal);
+}
+
+/* The file that is made for it takes room from nobody for longer than a moment. */
+void promote_look(struct data *data)
+{
+    struct follow *follow = data->follow;
+    uint64_t now_us = clock_monotonic_us();
+    char error[DATA_ERROR_MAX];
+
+    if (follow->room_us != 0 && now_us < follow->room_us + ROOM_US) {
+        return;
+    }
+    follow->room_us = now_us;
+    atomic_store(&follow->has_room, data_has_room(data, false, error));
+}
+
+bool data_can_lead(struct data *data)
+{
+    char why[DATA_ERROR_MAX];
+
+    data_follow_trouble(data, why);
+    return why[0] == '\0' && atomic_load(&data->follow->has_room) && !journal_failed(data->journal);
 }
 
 /* The epoch's line is in the manifest before the journal has its record: as at a start. So is the

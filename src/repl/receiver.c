@@ -233,6 +233,7 @@ void repl_receiver_stats(struct repl_receiver *receiver, struct repl_receiver_st
     *stats = receiver->figures;
     stats->lag_us = receiver_lag_us(receiver, applied, level_us, now_us);
     stats->caught_up = level_us > 0;
+    stats->full = receiver->no_room;
     pthread_mutex_unlock(&receiver->lock);
     stats->copies = atomic_load(&receiver->owner.counts->copies);
     stats->rewinds = atomic_load(&receiver->owner.counts->rewinds);

@@ -94,6 +94,7 @@ struct repl_receiver_stats {
     uint64_t lag_bytes;      /* written there and not readable here */
     uint64_t lag_us;         /* how old that is, about; without a stream: since it was level */
     bool caught_up;          /* since the start it once had all that was written there */
+    bool full;               /* the disk here has no room for what comes */
     uint64_t connects;       /* streams and copies begun */
     uint64_t copies, rewinds, lost_bytes; /* as struct repl_receiver_counts */
     uint64_t copied_bytes, copy_bytes;    /* of the present copy, and what it needs in all */

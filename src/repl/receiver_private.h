@@ -67,7 +67,7 @@ struct repl_receiver {
     struct repl_lookup *lookup;    /* of the address's name, where an answer is still out */
     struct data_position position; /* at the beginning of this connection */
     uint64_t busy_s;
-    bool no_room; /* on the disk here: why it does not go on, whatever else happens */
+    _Atomic bool no_room; /* on the disk here: why it does not go on, whatever else happens */
     char logged[REPL_TEXT_MAX + 1]; /* the last trouble in the log */
 };
 

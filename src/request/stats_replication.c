@@ -94,6 +94,8 @@ static void emit_receiver(struct stats_out *out)
     stats_number(out, "readable", data_readable(server->data));
     stats_number(out, "stale", repl_receiver_is_stale(server->receiver));
     stats_number(out, "caught_up", stats.caught_up);
+    stats_number(out, "can_lead", data_can_lead(server->data));
+    stats_number(out, "full", stats.full);
     stats_number(out, "connects", stats.connects);
     stats_number(out, "copied_bytes", stats.copied_bytes);
     stats_number(out, "copy_bytes", stats.copy_bytes);
@@ -111,6 +113,15 @@ static void emit_lease(struct stats_out *out, const struct server *server)
     } else {
         stats_text(out, "lease_us", "none");
     }
+}
+
+/* Of a node that leads. */
+static void emit_full(struct stats_out *out, const struct journal *journal)
+{
+    struct journal_stats stats;
+
+    journal_stats(journal, &stats);
+    stats_number(out, "full", stats.full);
 }
 
 void stats_replication(struct stats_out *out)
@@ -133,6 +144,7 @@ void stats_replication(struct stats_out *out)
         stats_text(out, "state", server_is_fenced(server) ? "leader-fenced" : "leader");
         emit_lease(out, server);
         emit_place(out, stats.stream, stats.epoch, stats.written, stats.durable);
+        emit_full(out, server->journal);
         stats_number(out, "stale", out->worker->stale);
     }
     emit_feeds(out, &stats);

@@ -7,6 +7,7 @@ a login and TLS to etcd, several endpoints of which one is gone or hangs.
 $ROLLCALLD names the daemon, $ROLLCALL_BUILD the folder of the build.
 """
 import argparse
+import base64
 import os
 import shutil
 import signal
@@ -157,12 +158,22 @@ def copy_data(source, target):
 
 def double(group):
     """A second agent beside one daemon takes no part until the first has ended, and then goes on with its lease."""
-    first, lease = group.agents[0], alive(group.member)
-    second = agents.Agent(group.nodes[0], group.member)
-    second.address, second.log = first.address, "agent-log-2"
+    first = group.agents[0]
+    takes_over(group, first, "beside this daemon runs another agent already, pid %d" % first.process.pid)
+    contained = ["unshare", "--pid", "--fork", "--kill-child"]  # where pids are others
+    if subprocess.run(contained + ["true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        print("double: of another container: skipped: no namespace can be made")
+        return
+    takes_over(group, first, "beside this daemon runs another agent already, pid 0", contained)
+
+
+def takes_over(group, first, said, around=()):
+    second, lease = agents.Agent(group.nodes[0], group.member), alive(group.member)
+    second.address, second.around = first.address, list(around)
+    second.log = "agent-log-%d" % len(around)
     second.start()
     try:
-        apart(second, "beside this daemon runs another agent already, pid %d" % first.process.pid)
+        apart(second, said)
         first.kill()
         goes_on(group, "another agent takes over", agents.TTL_S)
         if alive(group.member) != lease:
@@ -172,6 +183,27 @@ def double(group):
         second.end_links()
     first.start()
     goes_on(group, "its agent is started again", 0)
+
+
+def elsewhere(group):
+    """An agent that may run where this one cannot see it: its lease must end first."""
+    agent, member = group.agents[0], group.member
+    group.agents[1].kill()  # or it would take over
+    agent.kill()
+    key = etcd.text_of("/rollcall/rollcall/node/node-0")
+    item = etcd.call(member, "/v3/kv/range", {"key": key})[1]["kvs"][0]
+    value = base64.b64decode(item["value"]).decode().rsplit(" ", 1)[0] + " 1"
+    put = {"key": key, "value": etcd.text_of(value), "lease": item["lease"]}
+    etcd.call(member, "/v3/kv/txn", {"compare": [], "success": [{"request_put": put}]})
+    agent.log = "agent-log-elsewhere"
+    agent.start()
+    pair.wait_for(lambda: "it is not said:\n" + agent.output(), lambda: "of another container" in agent.output())
+    pair.wait_for("another lease", lambda: alive(member) not in (None, item["lease"]))
+    group.agents[1].start()
+    goes_on(group, "an agent elsewhere has ended", 0)
+    if agent.output().count("warning") != 1:
+        raise Failure("it is said again:\n" + agent.output())
+    shows(agent, "sync follower\n")
 
 
 def force(group):
@@ -318,7 +350,7 @@ def main():
     member.start()
     group = Group(options.directory, member)
     try:
-        for part in (words, adopt, double, namesake, force, hook, endpoints):
+        for part in (words, adopt, double, elsewhere, namesake, force, hook, endpoints):
             part(group)
             print("%s: passed" % part.__name__, flush=True)
     finally:

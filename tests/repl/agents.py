@@ -10,6 +10,7 @@ acknowledged <= value <= sent, each acknowledged member is found, all nodes expo
 each epoch began once. --real: with Debian's etcd in place of the stand-in (etcd.py).
 """
 import argparse
+import contextlib
 import os
 import random
 import signal
@@ -22,6 +23,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import etcd  # noqa: E402
+import machine  # noqa: E402
 import pair  # noqa: E402
 from victim import Failure, seed_of_run  # noqa: E402
 
@@ -31,6 +33,16 @@ BACK_S = 3 * TTL_S * PATIENCE
 SILENT_S = 2 * TTL_S * PATIENCE  # of reads, over all nodes
 UP_S = 30 * PATIENCE
 ASK_S = 1
+FLOODS, FLOOD = 40, b"".join(  # 2 MiB and more of journal, of no writer's ids
+    b"set user:999998.unread 0 0 4 noreply\r\n%d\r\n" % (1000 + i) for i in range(2500))
+
+
+def flood(port):
+    """More than a journal has room for on a full disk; nobody counts it."""
+    with contextlib.suppress(OSError):
+        with socket.create_connection(("127.0.0.1", port), ASK_S) as link:
+            for _ in range(FLOODS):
+                link.sendall(FLOOD)
 
 
 class Link(pair.Relay):
@@ -57,6 +69,7 @@ class Etcd:
 class Agent:
     """A node's agent, with a link to etcd and one for those that follow its node."""
     log = "agent-log"
+    around = []
 
     def __init__(self, node, member, *more):
         self.node, self.process, self.more = node, None, more
@@ -80,7 +93,7 @@ class Agent:
 
     def start(self):
         with open(self.log_path(), "ab") as log:
-            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, env=self.node.environment)
+            self.process = subprocess.Popen(self.around + self.command(), stdout=log, stderr=log, env=self.node.environment)
 
     def kill(self):
         if self.process and self.process.poll() is None:
@@ -164,6 +177,10 @@ class World:
         self.member = etcd.Real() if options.real else etcd.Fake()
         self.nodes = [pair.Node(options.directory, "node-%d" % i) for i in range(options.nodes)]
         self.agents, self.writers, self.reader = [], [], None
+        library = machine.build(self.nodes[0].folder.path)
+        self.machines = {node: machine.Machine(library, node.folder.path, node.name) for node in self.nodes}
+        for node, around in self.machines.items():
+            node.environment = around.environment
         self.down = set()  # nodes that are killed or stopped
         self.restarts = False  # all were killed: nobody need answer
         self.slowest = 0.0
@@ -337,9 +354,30 @@ class World:
         """The leader's machine from all others."""
         self.cut(self.agent(leader).to_etcd, self.agent(leader).to_node)
 
+    def full_follower(self, leader):
+        """The sync follower has no room for good, and the leader's lease ends: it leads again when it can."""
+        waits_for = leader.stats()["waits_for"]
+        node = next((node for node in self.nodes if node.name == waits_for), None) or self.follower(leader)
+        self.machines[node].fill(True)
+        if self.rng.random() < 0.5:
+            flood(leader.port)
+        link = self.agent(leader).to_etcd
+        link.ways = {1, 2}
+        self.rest(1.2)
+        link.ways = set()
+        self.await_writes()
+        self.machines[node].fill(False)
+
+    def full_leader(self, leader):
+        """Its disk is full for good: another node leads."""
+        self.machines[leader].fill(True)
+        flood(leader.port)
+        self.await_writes()
+        self.machines[leader].fill(False)
+
     FAULTS = (kill_leader, kill_follower, kill_machine, kill_all, kill_agent, stop_leader,
               stop_follower, stop_machine, stop_agents, stop_etcd, kill_etcd, cut_nodes, cut_etcd,
-              cut_off)
+              cut_off, full_follower, full_leader)
 
     # ---- the whole ----
 

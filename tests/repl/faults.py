@@ -4,10 +4,8 @@ Processes are killed or stopped: a leader, any node, an agent, a machine, one, m
 disk is full, its clocks jump, or it slept. Links are cut, in one direction or both: between two nodes, between an
 agent and members of etcd, between one of these and the others.
 """
-import contextlib
 import os
 import signal
-import socket
 import sys
 import time
 
@@ -18,8 +16,6 @@ import cluster  # noqa: E402
 import pair  # noqa: E402
 from victim import Failure  # noqa: E402
 
-FLOODS, FLOOD = 40, b"".join(  # 2 MiB and more of journal
-    b"set user:999998.unread 0 0 4 noreply\r\n%d\r\n" % (1000 + i) for i in range(2500))
 WAYS = ({1}, {2}, {1, 2})
 READ_S = 0.1
 WALL_S, SLEPT_S = 86400, 3 * agents.TTL_S  # the most that a clock jumps
@@ -75,7 +71,7 @@ class Faults:
         node = self.rng.choice([self.leader(shard)] + shard.nodes)
         self.say("no room at", node.name)
         shard.machines[node].fill(True)
-        self.flood(shard)
+        agents.flood(shard.writes)
         if self.rng.random() < 0.5:
             self.cut_links(shard.agents[shard.nodes.index(self.leader(shard))].to_members)
         else:
@@ -83,13 +79,6 @@ class Faults:
         shard.machines[node].fill(False)
         if node.process.poll() is not None:
             raise Failure("%s ended with %d:\n%s" % (node.name, node.process.returncode, node.output()[-2000:]))
-
-    def flood(self, shard):
-        """More than the journal has room for; nobody counts it."""
-        with contextlib.suppress(OSError):
-            with socket.create_connection(("127.0.0.1", shard.writes), agents.ASK_S) as link:
-                for _ in range(FLOODS):
-                    link.sendall(FLOOD)
 
     def clocks(self):
         shard = self.shard()

@@ -202,7 +202,10 @@ def room(pair):
         said = node.rollcall(*words, status=nodes.REFUSED)
         if "the disk is full" not in said or not node.ask(b"get feed:1001", b"END\r\n").endswith(b"END\r\n"):
             raise Failure("%s of %s on a full disk: %s" % (words[0], node.name, said))
-        disks_of[node].fill(False)
+        for full in (True, False):
+            disks_of[node].fill(full)
+            nodes.wait_for(lambda: "can_lead of %s is wrong: %s" % (node.name, node.stats()),
+                           lambda: node.stats().get("can_lead") in (None, "01"[not full]))
     refused(two, "promote")
     two.rollcall("promote")
     pair.nodes.reverse()

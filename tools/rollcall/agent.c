@@ -96,15 +96,14 @@ static bool agent_renew(struct agent *agent)
 static bool agent_announce(struct agent *agent)
 {
     const struct agent_daemon_view *daemon = &agent->view.daemon;
-    struct agent_node node = {.epoch = daemon->epoch,
-                              .may_lead = agent->view.self.may_lead,
-                              .in_sync = daemon->leads || daemon->caught_up,
-                              .pid = (uint64_t)getpid()};
+    struct agent_node node = {
+        .epoch = daemon->epoch, .may_lead = agent->view.self.may_lead, .scope = agent->scope};
     struct agent_etcd_txn txn = {.compare_count = 1, .put_count = 1};
     char text[AGENT_TEXT_MAX], name[AGENT_NAME_MAX + 8];
     int64_t revision;
 
     snprintf(node.address, sizeof(node.address), "%s", agent->view.self.address);
+    snprintf(node.word, sizeof(node.word), "%s", agent_word(daemon));
     memcpy(node.identity, agent->identity, sizeof(node.identity));
     agent_node_print(&node, text);
     if (!daemon->known || (strcmp(text, agent->node_text) == 0 &&
@@ -180,6 +179,7 @@ static bool agent_put_state(struct agent *agent, const struct agent_action *acti
 static bool agent_promote(struct agent *agent, uint64_t epoch)
 {
     if (!agent_ask_promote(agent, epoch)) {
+        agent->memory.refusals += agent->asked == EXIT_STATUS_DONE; /* it has answered */
         return agent_daemon_failed(agent, "the daemon cannot be promoted");
     }
     log_info("the daemon leads epoch=%llu", (unsigned long long)epoch);
@@ -240,7 +240,7 @@ static bool agent_act(struct agent *agent, const struct agent_action *action)
     case AGENT_CHANGE:
         return agent_put_state(agent, action, false);
     case AGENT_PROMOTE:
-        return agent_promote(agent, action->state.epoch);
+        return agent_promote(agent, action->state.claim.epoch);
     case AGENT_HOLD:
         return agent_hold(agent, action->waits);
     case AGENT_FOLLOW:
@@ -306,6 +306,8 @@ void agent_set_up(struct agent *agent, const struct online_options *options,
     agent->ttl_ms = (uint64_t)options->ttl_s * S_MS;
     agent->memory.patience_ms = agent->ttl_ms / 3;
     agent->memory.told_ms = AGENT_TOLD_UNKNOWN;
+    agent->lock.fd = -1;
+    agent->scope = agent_lock_scope();
     agent_read_boot(agent->boot);
     agent->view.self = (struct agent_self){.name = agent->name,
                                            .address = options->address,
@@ -416,6 +418,7 @@ static int agent_main_run(const struct online_options *options)
     agent_set_up(agent, options, etcd);
     int status = agent_begin(agent);
 
+    agent_lock_end(&agent->lock);
     free(agent);
     agent_etcd_destroy(etcd);
     return status;

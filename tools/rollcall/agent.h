@@ -5,6 +5,7 @@
  *     agent.c         options, rounds, what it does
  *     agent_keys.c    what etcd holds
  *     agent_ask.c     its daemon
+ *     agent_lock.c    no second agent beside the daemon
  *     agent_hook.c    the program that is run when another node leads
  *     agent_status.c  status, --init, --force
  *
@@ -37,6 +38,14 @@ struct agent_hook {
     char told[AGENT_TEXT_MAX];
 };
 
+/* That no other agent speaks for the daemon. */
+struct agent_lock {
+    int fd; /* -1: it is not had */
+    /* Who has it, as found the first time: 0: nobody, or not known. */
+    pid_t holder;
+    char identity[AGENT_IDENTITY_MAX + 1];
+};
+
 struct agent {
     const struct online_options *options;
     struct agent_etcd *etcd;
@@ -51,6 +60,8 @@ struct agent {
     char node_text[AGENT_TEXT_MAX]; /* as last put */
     uint64_t node_put_ms;
     struct agent_hook hook;
+    struct agent_lock lock;
+    uint64_t scope;         /* agent_lock_scope */
     enum exit_status asked; /* how the last question to the daemon ended */
     /* As last logged. */
     char etcd_trouble[AGENT_ETCD_ERROR_MAX], daemon_trouble[ONLINE_ERROR_MAX];
@@ -83,6 +94,17 @@ bool agent_ask_promote(struct agent *agent, uint64_t epoch);
 bool agent_ask_follow(struct agent *agent, const char *address);
 /* *written: how far its journal is; *acked: the last one of `waits` has that. */
 bool agent_ask_hold(struct agent *agent, const char *waits, uint64_t *written, uint64_t *acked);
+
+/* ---- agent_lock.c ---- */
+
+/* Where the lock is seen: a network namespace, by its number on this run of the machine. 0: not
+ * known. */
+uint64_t agent_lock_scope(void);
+/* Takes the lock of a daemon with that identity, or has it. False: another agent of this scope has
+ * it (holder), or none can be had. */
+bool agent_lock_take(struct agent_lock *lock, const char *identity);
+/* Gives it back, if it is had. */
+void agent_lock_end(struct agent_lock *lock);
 
 /* ---- agent_hook.c ---- */
 

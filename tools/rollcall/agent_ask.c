@@ -84,6 +84,10 @@ static void agent_ask_note(void *context, const char *line, size_t length)
                  strcmp(value, "none") == 0 ? "" : value);
     } else if (strcmp(key, "caught_up") == 0) {
         daemon->caught_up = strcmp(value, "1") == 0;
+    } else if (strcmp(key, "can_lead") == 0) {
+        daemon->can_lead = strcmp(value, "1") == 0;
+    } else if (strcmp(key, "full") == 0) {
+        daemon->full = strcmp(value, "1") == 0;
     } else if (end != NULL && end[strlen(caught_up)] == '\0' && strcmp(value, "1") == 0) {
         agent_ask_note_follower(daemon, key, (size_t)(end - key));
     }
@@ -94,6 +98,7 @@ bool agent_ask_state(struct agent *agent)
     struct agent_daemon_view *daemon = &agent->view.daemon;
 
     memset(daemon, 0, sizeof(*daemon));
+    daemon->can_lead = true; /* unless it says otherwise: an earlier version says nothing */
     if (!agent_exchange(agent, "stats replication\r\n", agent_ask_timeout(agent), agent_ask_note,
                         agent)) {
         daemon->known = false;

@@ -7,6 +7,11 @@
 
 #include "base/check.h"
 
+static const char word_in_sync[] = "in-sync";
+static const char word_full[] = "full";
+
+static const char other_reigns[] = "state says that another node, or epoch, reigns";
+
 static bool agent_rule_is(const char *name, const char *other)
 {
     return strcmp(name, other) == 0;
@@ -24,17 +29,43 @@ static struct agent_action agent_rule_rest(void)
 
 /* ---- who may lead ---- */
 
+static bool agent_rule_is_claimed(const struct agent_state *state)
+{
+    return state->claim.epoch > state->epoch;
+}
+
+static uint64_t agent_rule_highest(const struct agent_state *state)
+{
+    return agent_rule_is_claimed(state) ? state->claim.epoch : state->epoch;
+}
+
+/* Name and boot: of who leads, or claims to. */
+static bool agent_rule_is_self(const struct agent_view *view, const char *name, const char *boot)
+{
+    return agent_rule_is(name, view->self.name) && boot[0] != '\0' &&
+           agent_rule_is(boot, view->self.boot);
+}
+
+/* Its agent may be another process than the one that did. */
+static bool agent_rule_claims(const struct agent_view *view)
+{
+    const struct agent_state *state = &view->keys.state;
+
+    return agent_rule_is_claimed(state) &&
+           agent_rule_is_self(view, state->claim.name, state->claim.boot);
+}
+
 /*
- * A node has all that it answered in its reign if that was the last reign and the machine has run
- * on since, so that at most the process was killed. After a crash of the machine its disk may lack
- * what the sync follower has.
+ * A node has all that it answered in its reign, or had when it claimed the next one, if the machine
+ * has run on since, so that at most the process was killed. After a crash of the machine its disk
+ * may lack what the sync follower has. A reign that was claimed may have begun.
  */
 static bool agent_rule_was_leader(const struct agent_view *view)
 {
     const struct agent_state *state = &view->keys.state;
 
-    return agent_rule_is(state->leader, view->self.name) && view->daemon.epoch == state->epoch &&
-           state->boot[0] != '\0' && agent_rule_is(state->boot, view->self.boot);
+    return view->daemon.epoch >= state->epoch && view->daemon.epoch <= agent_rule_highest(state) &&
+           (agent_rule_is_self(view, state->leader, state->boot) || agent_rule_claims(view));
 }
 
 bool agent_may_lead(const struct agent_view *view)
@@ -45,7 +76,7 @@ bool agent_may_lead(const struct agent_view *view)
     bool alone = agent_rule_is(state->leader, view->self.name) && state->sync[0] == '\0';
     bool holds = view->daemon.written >= state->from; /* it is not a new disk */
 
-    return view->self.may_lead && named && holds &&
+    return view->self.may_lead && view->daemon.can_lead && named && holds &&
            (alone || view->daemon.caught_up || agent_rule_was_leader(view));
 }
 
@@ -55,8 +86,7 @@ bool agent_may_adopt(const struct agent_view *view)
     const struct agent_state *state = &keys->state;
 
     return keys->has_state && agent_rule_is(keys->alive, view->self.name) &&
-           agent_rule_is(state->leader, view->self.name) && state->boot[0] != '\0' &&
-           agent_rule_is(state->boot, view->self.boot);
+           (agent_rule_is_self(view, state->leader, state->boot) || agent_rule_claims(view));
 }
 
 /* By the address where one of them does not tell its identity; with neither they are the same. */
@@ -69,30 +99,75 @@ bool agent_is_namesake(const struct agent_node *own, const struct agent_self *se
                        !agent_rule_is(own->address, self->address);
 }
 
-/* A new reign, above all that was ever seen, of which nobody else can say that it is in sync. */
-static struct agent_action agent_rule_take(const struct agent_view *view, const char *why)
+/* Claims a reign above all that was ever seen. */
+static struct agent_action agent_rule_claim(const struct agent_view *view,
+                                            struct agent_memory *memory, const char *why)
 {
-    const struct agent_state *state = &view->keys.state;
-    uint64_t seen = state->epoch > view->daemon.epoch ? state->epoch : view->daemon.epoch;
-    struct agent_action action = {.act = AGENT_TAKE, .why = why};
+    struct agent_action action = {.act = AGENT_TAKE, .state = view->keys.state, .why = why};
+    struct agent_claim *claim = &action.state.claim;
+    uint64_t highest = agent_rule_highest(&action.state);
 
-    action.state.epoch = seen + 1;
+    memory->refusals = 0;
+    claim->epoch = 1 + (highest > view->daemon.epoch ? highest : view->daemon.epoch);
+    agent_rule_copy(claim->name, view->self.name);
+    snprintf(claim->boot, sizeof(claim->boot), "%s", view->self.boot);
+    return action;
+}
+
+/* The reign that was claimed has begun: of it nobody else can say that it is in sync. */
+static struct agent_action agent_rule_confirm(const struct agent_view *view)
+{
+    struct agent_action action = {.act = AGENT_CHANGE, .why = "its daemon leads"};
+
+    action.state.epoch = view->keys.state.claim.epoch;
     action.state.from = view->daemon.written;
     agent_rule_copy(action.state.leader, view->self.name);
     snprintf(action.state.boot, sizeof(action.state.boot), "%s", view->self.boot);
     return action;
 }
 
+/* As it leads, and may not. */
+static struct agent_action agent_rule_end_reign(const char *why)
+{
+    struct agent_action action = {.act = AGENT_FOLLOW, .why = why};
+
+    snprintf(action.address, sizeof(action.address), "-");
+    return action;
+}
+
 /* ---- a leader's reign ---- */
 
+/* NULL: its agent is not there. */
+static const struct agent_node *agent_rule_node(const struct agent_view *view, const char *name)
+{
+    for (size_t i = 0; i < view->keys.node_count; i++) {
+        if (agent_rule_is(view->keys.nodes[i].name, name)) {
+            return &view->keys.nodes[i];
+        }
+    }
+    return NULL;
+}
+
+/* Does it take what is written? One that has no room stays, and takes nothing. */
 static bool agent_rule_streams(const struct agent_view *view, const char *name)
 {
+    const struct agent_node *node = agent_rule_node(view, name);
+
     for (size_t i = 0; i < view->daemon.follower_count; i++) {
         if (agent_rule_is(view->daemon.followers[i], name)) {
-            return true;
+            return node == NULL || !node->full;
         }
     }
     return false;
+}
+
+/* Since when something is so. Returns whether it has been for so long that something is to be done.
+ */
+static bool agent_rule_lasts(const struct agent_view *view, const struct agent_memory *memory,
+                             bool is_so, uint64_t *since_ms)
+{
+    *since_ms = !is_so ? 0 : *since_ms != 0 ? *since_ms : view->now_ms;
+    return is_so && view->now_ms - *since_ms >= memory->patience_ms;
 }
 
 /* Of those that have caught up, the first whose agent is there and lets it lead. NULL: none. */
@@ -158,21 +233,39 @@ static bool agent_rule_sync_is_gone(const struct agent_view *view, struct agent_
 {
     const char *sync = view->keys.state.sync;
 
-    if (sync[0] == '\0' || agent_rule_streams(view, sync)) {
-        memory->sync_gone_ms = 0;
-        return false;
-    }
-    if (memory->sync_gone_ms == 0) {
-        memory->sync_gone_ms = view->now_ms;
-    }
-    return view->now_ms - memory->sync_gone_ms >= memory->patience_ms;
+    return agent_rule_lasts(view, memory, sync[0] != '\0' && !agent_rule_streams(view, sync),
+                            &memory->sync_gone_ms);
+}
+
+/* It has what is answered, and stays until another has that, who can lead. */
+static bool agent_rule_sync_is_weak(const struct agent_view *view, struct agent_memory *memory)
+{
+    const struct agent_node *node = agent_rule_node(view, view->keys.state.sync);
+
+    return agent_rule_lasts(view, memory, node != NULL && !node->in_sync, &memory->sync_weak_ms);
+}
+
+/* Writes are refused here, and would not be there. */
+static bool agent_rule_is_full(const struct agent_view *view, struct agent_memory *memory)
+{
+    const char *sync = view->keys.state.sync;
+    const struct agent_node *node = agent_rule_node(view, sync);
+    bool other = node != NULL && node->in_sync && node->may_lead && agent_rule_streams(view, sync);
+
+    return agent_rule_lasts(view, memory, view->daemon.full && other, &memory->full_ms);
 }
 
 static struct agent_action agent_rule_reign(const struct agent_view *view,
                                             struct agent_memory *memory)
 {
     const struct agent_keys *keys = &view->keys;
-    bool wants = agent_rule_sync_is_gone(view, memory) || keys->state.sync[0] == '\0';
+
+    if (agent_rule_is_full(view, memory)) {
+        return agent_rule_end_reign("its disk is full, and the sync follower can lead");
+    }
+    bool gone = agent_rule_sync_is_gone(view, memory);
+    bool weak = agent_rule_sync_is_weak(view, memory);
+    bool wants = gone || weak || keys->state.sync[0] == '\0';
 
     if (memory->adding[0] != '\0' && (keys->state_revision != memory->adding_revision ||
                                       !agent_rule_streams(view, memory->adding) || !wants)) {
@@ -188,8 +281,8 @@ static struct agent_action agent_rule_reign(const struct agent_view *view,
     if (memory->adding[0] != '\0') {
         return agent_rule_add(view, memory);
     }
-    if (wants && keys->state.sync[0] != '\0' && view->self.alone) {
-        return agent_rule_change(view, "", "it is away, and no other is in sync");
+    if (gone && view->self.alone) {
+        return agent_rule_change(view, "", "it is away or full, and no other is in sync");
     }
     return view->held ? agent_rule_rest() : agent_rule_hold(view, memory);
 }
@@ -203,25 +296,47 @@ static struct agent_action agent_rule_follow(const struct agent_view *view)
     bool named = agent_rule_is(keys->state.leader, view->self.name);
     struct agent_action action = {.act = AGENT_FOLLOW};
 
+    const struct agent_node *leader = agent_rule_node(view, keys->state.leader);
+
     if (daemon->leads && !(named && daemon->epoch == keys->state.epoch)) {
-        snprintf(action.address, sizeof(action.address), "-");
-        action.why = "state says that another node, or epoch, reigns";
-        return action;
+        return agent_rule_end_reign(other_reigns);
     }
-    if (named) {
+    if (named || leader == NULL || agent_rule_is(leader->address, daemon->leader)) {
         return agent_rule_rest();
     }
-    for (size_t i = 0; i < keys->node_count; i++) {
-        if (agent_rule_is(keys->nodes[i].name, keys->state.leader) &&
-            !agent_rule_is(keys->nodes[i].address, daemon->leader)) {
-            snprintf(action.address, sizeof(action.address), "%s", keys->nodes[i].address);
-            return action;
-        }
-    }
-    return agent_rule_rest();
+    snprintf(action.address, sizeof(action.address), "%s", leader->address);
+    return action;
 }
 
-/* ---- alive is this agent's, and state says that its node leads ---- */
+/* ---- alive is this agent's, and state says that its node leads, or is to ---- */
+
+static struct agent_action agent_rule_resign(const char *why)
+{
+    return (struct agent_action){.act = AGENT_RESIGN, .why = why};
+}
+
+static struct agent_action agent_rule_begin(const struct agent_view *view,
+                                            struct agent_memory *memory)
+{
+    const struct agent_daemon_view *daemon = &view->daemon;
+    const struct agent_state *state = &view->keys.state;
+
+    agent_rule_forget_adding(memory);
+    if (daemon->leads) {
+        return daemon->epoch == state->claim.epoch ? agent_rule_confirm(view)
+                                                   : agent_rule_end_reign(other_reigns);
+    }
+    if (memory->refusals >= AGENT_REFUSALS_MAX) {
+        memory->gives_way_ms = view->now_ms + 3 * memory->patience_ms;
+        return agent_rule_resign("its daemon cannot be promoted");
+    }
+    if (!agent_may_lead(view)) {
+        return agent_rule_resign("it is not in sync any more, or has no room");
+    }
+    return daemon->epoch < state->claim.epoch
+               ? (struct agent_action){.act = AGENT_PROMOTE, .state = *state}
+               : agent_rule_claim(view, memory, "its daemon was started again");
+}
 
 static struct agent_action agent_rule_lead(const struct agent_view *view,
                                            struct agent_memory *memory)
@@ -229,36 +344,40 @@ static struct agent_action agent_rule_lead(const struct agent_view *view,
     const struct agent_daemon_view *daemon = &view->daemon;
     const struct agent_state *state = &view->keys.state;
 
-    if (daemon->leads && daemon->epoch == state->epoch) {
+    if (daemon->leads && daemon->epoch == state->epoch && !agent_rule_is_claimed(state)) {
         return agent_rule_reign(view, memory);
     }
     agent_rule_forget_adding(memory);
     if (daemon->leads) {
-        return agent_rule_follow(view); /* in another epoch: it ends that */
+        return agent_rule_end_reign(other_reigns);
     }
     if (!agent_may_lead(view)) {
-        return (struct agent_action){.act = AGENT_RESIGN, .why = "it is not in sync any more"};
+        return agent_rule_resign("it is not in sync any more, or has no room");
     }
-    /* Who leads alone took the epoch and did not come to use it. */
-    return state->sync[0] == '\0' && daemon->epoch < state->epoch
-               ? (struct agent_action){.act = AGENT_PROMOTE, .state = *state}
-               : agent_rule_take(view, "its daemon was started again");
+    return agent_rule_claim(view, memory, "its daemon was started again");
 }
 
 /* Nobody is alive. */
-static struct agent_action agent_rule_vacant(const struct agent_view *view)
+static struct agent_action agent_rule_vacant(const struct agent_view *view,
+                                             struct agent_memory *memory)
 {
+    const struct agent_daemon_view *daemon = &view->daemon;
     const struct agent_state *state = &view->keys.state;
+    bool reigned = agent_rule_is(state->leader, view->self.name) && daemon->epoch == state->epoch;
+    bool begun = agent_rule_claims(view) && daemon->epoch == state->claim.epoch;
 
-    if (agent_rule_is(state->leader, view->self.name) && view->daemon.leads &&
-        view->daemon.epoch == state->epoch) {
+    if (daemon->leads && (begun || (reigned && !agent_rule_is_claimed(state)))) {
         return (struct agent_action){
             .act = AGENT_TAKE, .state = *state, .why = "its lease had ended, and nobody else led"};
     }
-    if (!view->daemon.leads && agent_may_lead(view)) {
-        return agent_rule_take(view, "nobody leads");
+    if (daemon->leads) {
+        /* Also in its own reign: who claimed the next one may have begun that, and follows only a
+         * higher one. */
+        return agent_rule_end_reign(other_reigns);
     }
-    return agent_rule_follow(view);
+    return agent_may_lead(view) && view->now_ms >= memory->gives_way_ms
+               ? agent_rule_claim(view, memory, "nobody leads")
+               : agent_rule_follow(view);
 }
 
 /* The daemon does not answer: another one leads sooner if the lease is given back. One that hangs
@@ -276,7 +395,7 @@ static struct agent_action agent_rule_without(const struct agent_view *view,
 
     return ended && view->keys.alive_mine && others &&
                    view->now_ms - memory->daemon_gone_ms >= memory->patience_ms
-               ? (struct agent_action){.act = AGENT_RESIGN, .why = "its daemon does not answer"}
+               ? agent_rule_resign("its daemon does not answer")
                : agent_rule_rest();
 }
 
@@ -292,24 +411,47 @@ struct agent_action agent_decide(const struct agent_view *view, struct agent_mem
         return agent_rule_without(view, memory);
     }
     memory->daemon_gone_ms = 0;
+    if (keys->alive_mine && agent_rule_claims(view)) {
+        return agent_rule_begin(view, memory);
+    }
     if (keys->alive_mine && agent_rule_is(keys->state.leader, view->self.name)) {
         return agent_rule_lead(view, memory);
     }
     agent_rule_forget_adding(memory);
     if (keys->alive_mine && !view->daemon.leads) {
-        return (struct agent_action){.act = AGENT_RESIGN, .why = "state names another leader"};
+        return agent_rule_resign("state names another leader");
     }
     /* A daemon that leads ends that before the lease is given back, as the other begins then. */
-    return keys->alive[0] == '\0' ? agent_rule_vacant(view) : agent_rule_follow(view);
+    return keys->alive[0] == '\0' ? agent_rule_vacant(view, memory) : agent_rule_follow(view);
 }
 
 /* ---- text ---- */
 
+const char *agent_word(const struct agent_daemon_view *daemon)
+{
+    return daemon->leads        ? word_in_sync
+           : daemon->full       ? word_full
+           : !daemon->caught_up ? "behind"
+           : daemon->can_lead   ? word_in_sync
+                                : "cannot-lead";
+}
+
+static const char *agent_rule_or_dash(const char *text)
+{
+    return text[0] != '\0' ? text : "-";
+}
+
 void agent_state_print(const struct agent_state *state, char text[AGENT_TEXT_MAX])
 {
-    snprintf(text, AGENT_TEXT_MAX, "epoch %" PRIu64 " leader %s sync %s from %" PRIu64 " boot %s",
-             state->epoch, state->leader, state->sync[0] != '\0' ? state->sync : "-", state->from,
-             state->boot[0] != '\0' ? state->boot : "-");
+    int length = snprintf(text, AGENT_TEXT_MAX,
+                          "epoch %" PRIu64 " leader %s sync %s from %" PRIu64 " boot %s",
+                          state->epoch, state->leader, agent_rule_or_dash(state->sync), state->from,
+                          agent_rule_or_dash(state->boot));
+
+    if (agent_rule_is_claimed(state)) {
+        snprintf(text + length, AGENT_TEXT_MAX - (size_t)length, " claim %" PRIu64 " %s boot %s",
+                 state->claim.epoch, state->claim.name, agent_rule_or_dash(state->claim.boot));
+    }
 }
 
 static void agent_rule_dash_is_none(char *text)
@@ -324,43 +466,48 @@ bool agent_state_parse(const char *text, struct agent_state *state)
     int end = -1;
 
     memset(state, 0, sizeof(*state));
-    bool good =
-        sscanf(text, "epoch %" SCNu64 " leader %64s sync %64s from %" SCNu64 " boot %36s%n",
-               &state->epoch, state->leader, state->sync, &state->from, state->boot, &end) == 5;
+    struct agent_claim *claim = &state->claim;
+    int count = sscanf(text,
+                       "epoch %" SCNu64 " leader %64s sync %64s from %" SCNu64
+                       " boot %36s%n claim %" SCNu64 " %64s boot %36s%n",
+                       &state->epoch, state->leader, state->sync, &state->from, state->boot, &end,
+                       &claim->epoch, claim->name, claim->boot, &end);
 
     agent_rule_dash_is_none(state->sync);
     agent_rule_dash_is_none(state->boot);
-    return good && end >= 0 && text[end] == '\0';
+    agent_rule_dash_is_none(claim->boot);
+    return (count == 5 || count == 8) && end >= 0 && text[end] == '\0';
 }
 
 void agent_node_print(const struct agent_node *node, char text[AGENT_TEXT_MAX])
 {
     snprintf(text, AGENT_TEXT_MAX,
              "%s epoch %" PRIu64 " written %" PRIu64 " %s %s identity %s agent %" PRIu64,
-             node->address, node->epoch, node->written, node->in_sync ? "in-sync" : "behind",
-             node->may_lead ? "may-lead" : "follows-only",
-             node->identity[0] != '\0' ? node->identity : "-", node->pid);
+             node->address, node->epoch, node->written, node->word,
+             node->may_lead ? "may-lead" : "follows-only", agent_rule_or_dash(node->identity),
+             node->scope);
 }
 
 bool agent_node_parse(const char *text, struct agent_node *node)
 {
-    char sync[16], lead[16];
+    char lead[16];
     int end = -1;
 
     node->identity[0] = '\0';
-    node->pid = 0;
+    node->scope = 0;
     int count = sscanf(text,
                        "%255s epoch %" SCNu64 " written %" SCNu64
                        " %15s %15s%n identity %16s agent %" SCNu64 "%n",
-                       node->address, &node->epoch, &node->written, sync, lead, &end,
-                       node->identity, &node->pid, &end);
+                       node->address, &node->epoch, &node->written, node->word, lead, &end,
+                       node->identity, &node->scope, &end);
     bool good = count == 7 || count == 5; /* as an earlier version says it */
 
     agent_rule_dash_is_none(node->identity);
     if (!good || end < 0 || text[end] != '\0') {
         return false;
     }
-    node->in_sync = agent_rule_is(sync, "in-sync");
+    node->in_sync = agent_rule_is(node->word, word_in_sync);
+    node->full = agent_rule_is(node->word, word_full);
     node->may_lead = agent_rule_is(lead, "may-lead");
     return true;
 }

@@ -5,8 +5,11 @@
  *
  * Two keys of a group decide: `state` (epoch, leader, sync follower; changed only where nobody
  * changed it since it was read) and `alive` (the leader's name, while its agent renews a lease).
- * node/NAME informs. The agent acts on one action after another until there is none; after each it
- * notes what came of it in the view, and after one that failed it looks again first.
+ * Who is to lead puts a claim into `state`, beside who reigned before, promotes its daemon, and
+ * then has `state` name it: one whose daemon refuses, or is gone, has taken nobody's place. No
+ * claim is taken out: a reign may have begun, so the next one is of a higher epoch. node/NAME
+ * informs. The agent acts on one action after another until there is none; after each it notes what
+ * came of it in the view, and after one that failed it looks again first.
  */
 #ifndef ROLLCALL_TOOLS_AGENT_DECIDE_H
 #define ROLLCALL_TOOLS_AGENT_DECIDE_H
@@ -23,6 +26,15 @@
 #define AGENT_FOLLOWERS_MAX 16
 #define AGENT_TEXT_MAX      512        /* of a key's value */
 #define AGENT_TOLD_UNKNOWN  UINT64_MAX /* … this: another process said it */
+#define AGENT_WORD_MAX      15
+#define AGENT_REFUSALS_MAX  3 /* of a promotion: then somebody else is to lead */
+
+/* Who is to lead next, if its daemon does, and on which run of its machine. */
+struct agent_claim {
+    uint64_t epoch; /* not above that of state: there is none */
+    char name[AGENT_NAME_MAX + 1];
+    char boot[AGENT_BOOT_MAX + 1];
+};
 
 /* The key `state`. sync "": nobody but the leader may lead. from: where the leader's journal ended
  * when its reign was decided. boot: of the machine that it leads on. */
@@ -30,6 +42,7 @@ struct agent_state {
     uint64_t epoch, from;
     char leader[AGENT_NAME_MAX + 1], sync[AGENT_NAME_MAX + 1];
     char boot[AGENT_BOOT_MAX + 1];
+    struct agent_claim claim;
 };
 
 /* A key node/NAME. */
@@ -38,9 +51,11 @@ struct agent_node {
     char address[AGENT_ADDRESS_MAX + 1]; /* where it is followed */
     uint64_t epoch, written;
     bool may_lead;                         /* and be the sync follower */
-    bool in_sync;                          /* since its start it once had all that the leader had */
+    bool in_sync;                          /* it once had all that the leader had, and can lead */
+    bool full;                             /* its disk has no room for what comes */
+    char word[AGENT_WORD_MAX + 1];         /* which says so; other words: it is not in sync */
     char identity[AGENT_IDENTITY_MAX + 1]; /* data_identity of its daemon; "": not known */
-    uint64_t pid;                          /* of its agent; 0: not known */
+    uint64_t scope;                        /* agent_lock_scope of its agent; 0: not known */
 };
 
 struct agent_self {
@@ -71,7 +86,7 @@ struct agent_daemon_view {
     uint64_t epoch;                     /* of its journal's last reign */
     uint64_t written;                   /* 0: it holds nothing */
     char leader[AGENT_ADDRESS_MAX + 1]; /* whom it follows; "": nobody */
-    bool caught_up;
+    bool caught_up, can_lead, full;
     size_t follower_count;
     char followers[AGENT_FOLLOWERS_MAX][AGENT_NAME_MAX + 1]; /* that stream and have caught up */
 };
@@ -80,11 +95,15 @@ struct agent_daemon_view {
 struct agent_memory {
     uint64_t patience_ms;
     uint64_t told_ms; /* until when the daemon may take changes, by the last word to it, or … */
-    uint64_t daemon_gone_ms, sync_gone_ms; /* since when; 0: it is there */
-    char adding[AGENT_NAME_MAX + 1];       /* who is to be the sync follower; "": nobody */
-    int64_t adding_revision;               /* of state, when that began */
-    bool marked;                           /* the daemon waits for it … */
-    uint64_t mark, acked;                  /* … from there on, and it has this */
+    /* Since when; 0: it is there. weak: it is there, but could not lead, or has no room. */
+    uint64_t daemon_gone_ms, sync_gone_ms, sync_weak_ms;
+    uint64_t full_ms;  /* since when the leader's disk is full, and the sync follower could lead */
+    unsigned refusals; /* of the daemon, to be promoted by the present claim */
+    uint64_t gives_way_ms;           /* until then others may claim, as it was refused */
+    char adding[AGENT_NAME_MAX + 1]; /* who is to be the sync follower; "": nobody */
+    int64_t adding_revision;         /* of state, when that began */
+    bool marked;                     /* the daemon waits for it … */
+    uint64_t mark, acked;            /* … from there on, and it has this */
 };
 
 struct agent_view {
@@ -97,9 +116,10 @@ struct agent_view {
 
 enum agent_act {
     AGENT_REST,    /* nothing more in this round */
-    AGENT_TAKE,    /* txn: nobody is alive, or this agent; state as read: alive, and `state` */
+    AGENT_TAKE,    /* txn: nobody is alive, or this agent; state as read: alive, and `state`, with
+                      a claim or as it was */
     AGENT_CHANGE,  /* txn: this agent is alive, state as read: `state` */
-    AGENT_PROMOTE, /* the daemon, to state.epoch */
+    AGENT_PROMOTE, /* the daemon, to the claim's epoch */
     AGENT_HOLD,    /* the daemon: it leads for as long as the lease lasts, and waits */
     AGENT_FOLLOW,  /* the daemon: `address`, "-": nobody; from leading too */
     AGENT_RESIGN,  /* gives the lease back, so that another may lead */
@@ -115,6 +135,9 @@ struct agent_action {
 
 /* The next action. Changes what it keeps: what was begun, since when something is away. */
 struct agent_action agent_decide(const struct agent_view *view, struct agent_memory *memory);
+
+/* What node/NAME says of a daemon in a word: "in-sync", "behind", "cannot-lead", "full". */
+const char *agent_word(const struct agent_daemon_view *daemon);
 
 /* May that node come to lead, by what it says of itself? */
 bool agent_may_lead(const struct agent_view *view);

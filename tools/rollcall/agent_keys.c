@@ -1,13 +1,8 @@
 /* agent_keys.c: what etcd holds of the group, and whether this agent is the one to speak for its
  * node.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "tools/rollcall/agent.h"
@@ -113,19 +108,28 @@ bool agent_has_namesake(const struct agent *agent, char text[AGENT_TEXT_MAX])
     return true;
 }
 
-/* Another agent lives beside the same daemon. */
-static bool agent_has_double(const struct agent *agent, char text[AGENT_TEXT_MAX])
+/* Another agent lives, or may live, beside the same daemon. With the lock there is none in this
+ * scope, so one that said the same scope has ended. */
+static bool agent_has_double(struct agent *agent, char text[AGENT_TEXT_MAX])
 {
-    uint64_t pid = agent->own.node.pid;
+    const struct agent_own_node *own = &agent->own;
 
-    if (pid == 0 || pid > INT_MAX || pid == (uint64_t)getpid() ||
-        (kill((pid_t)pid, 0) != 0 && errno != EPERM)) {
+    if (agent->identity[0] == '\0') {
+        return false;
+    }
+    if (!agent_lock_take(&agent->lock, agent->identity)) {
+        snprintf(text, AGENT_TEXT_MAX,
+                 "beside this daemon runs another agent already, pid %ld: stop one of them; this "
+                 "one takes no part until that one has ended",
+                 (long)agent->lock.holder);
+        return true;
+    }
+    if (own->node.address[0] == '\0' || (own->node.scope != 0 && own->node.scope == agent->scope)) {
         return false;
     }
     snprintf(text, AGENT_TEXT_MAX,
-             "beside this daemon runs another agent already, pid %" PRIu64 ": stop one of them; "
-             "this one takes no part until that one has ended",
-             pid);
+             "beside this daemon runs another agent, or did: of another container, or an earlier "
+             "version; this one takes no part until the lease of that one has ended");
     return true;
 }
 

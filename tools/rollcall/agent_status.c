@@ -43,7 +43,10 @@ static const char *agent_standing(const struct agent_keys *keys, const struct ag
         return strcmp(node->name, keys->alive) == 0 ? "leads" : "led last";
     }
     if (strcmp(node->name, keys->state.sync) == 0) {
-        return node->in_sync ? "sync follower" : "sync follower, behind";
+        return node->in_sync                       ? "sync follower"
+               : node->full                        ? "sync follower, its disk is full"
+               : strcmp(node->word, "behind") == 0 ? "sync follower, behind"
+                                                   : "sync follower, cannot lead now";
     }
     return node->may_lead ? "follows" : "follows only";
 }
@@ -70,7 +73,10 @@ int agent_show(struct agent *agent)
         return EXIT_STATUS_FAILED;
     }
     printf("group %s, epoch %" PRIu64 ": %s %s, %s\n", agent->group, keys->state.epoch,
-           keys->state.leader, keys->alive[0] != '\0' ? "leads" : "led last, nobody does now",
+           keys->state.leader,
+           keys->alive[0] == '\0'                         ? "led last, nobody does now"
+           : strcmp(keys->alive, keys->state.leader) == 0 ? "leads"
+                                                          : "led last, another takes over",
            keys->state.sync[0] != '\0' ? "and its sync follower may take over"
                                        : "and nobody else may take over");
     printf("%-16s %-24s %8s %16s  %s\n", "NODE", "ADDRESS", "EPOCH", "WRITTEN", "");
@@ -188,5 +194,6 @@ int agent_force(struct agent *agent)
     agent_say_loss(agent);
     uint64_t epoch = agent->view.daemon.epoch;
 
-    return agent_put(agent, keys->state.epoch > epoch ? keys->state.epoch : epoch);
+    epoch = keys->state.epoch > epoch ? keys->state.epoch : epoch;
+    return agent_put(agent, keys->state.claim.epoch > epoch ? keys->state.claim.epoch : epoch);
 }

@@ -25,7 +25,8 @@ static int set_up(void **unused)
         .now_ms = 100,
         .self = {.name = "b", .address = "b:1", .boot = "boot-b", .may_lead = true, .alone = true},
         .keys = {.known = true, .has_state = true, .state_revision = 5, .node_count = 3},
-        .daemon = {.known = true, .epoch = EPOCH, .written = 900, .caught_up = true}};
+        .daemon = {
+            .known = true, .epoch = EPOCH, .written = 900, .caught_up = true, .can_lead = true}};
     memory = (struct agent_memory){.patience_ms = PATIENCE};
     view.keys.state = (struct agent_state){
         .epoch = EPOCH, .from = 500, .leader = "a", .sync = "b", .boot = "boot-a"};
@@ -33,7 +34,7 @@ static int set_up(void **unused)
     for (size_t i = 0; i < 3; i++) {
         struct agent_node *node = &view.keys.nodes[i];
 
-        *node = (struct agent_node){.may_lead = true, .in_sync = true};
+        *node = (struct agent_node){.may_lead = true, .in_sync = true, .word = "in-sync"};
         snprintf(node->name, sizeof(node->name), "%c", (int)('a' + i));
         snprintf(node->address, sizeof(node->address), "%c:1", (int)('a' + i));
     }
@@ -88,24 +89,104 @@ static void test_take(void **unused)
     (void)unused;
     struct agent_action action = expect(AGENT_TAKE);
 
-    assert_int_equal(action.state.epoch, EPOCH + 1);
-    assert_string_equal(action.state.leader, "b");
-    assert_string_equal(action.state.sync, "");
-    assert_string_equal(action.state.boot, "boot-b");
-    assert_int_equal(action.state.from, 900);
+    assert_int_equal(action.state.claim.epoch, EPOCH + 1);
+    assert_string_equal(action.state.claim.name, "b");
+    assert_string_equal(action.state.claim.boot, "boot-b");
+    action.state.claim = view.keys.state.claim;
+    assert_memory_equal(&action.state, &view.keys.state, sizeof(action.state));
 
     view.daemon.epoch = 12; /* etcd was wiped, and its state is older than the journal */
     action = expect(AGENT_TAKE);
-    assert_int_equal(action.state.epoch, 13);
+    assert_int_equal(action.state.claim.epoch, 13);
 
     view.keys.state = action.state; /* it has the word: now its daemon */
     set_alive("b");
     action = expect(AGENT_PROMOTE);
-    assert_int_equal(action.state.epoch, 13);
+    assert_int_equal(action.state.claim.epoch, 13);
     view.daemon.leads = true;
     view.daemon.epoch = 13;
+    action = expect(AGENT_CHANGE);
+    assert_int_equal(action.state.epoch, 13);
+    assert_string_equal(action.state.leader, "b");
+    assert_string_equal(action.state.sync, "");
+    assert_string_equal(action.state.boot, "boot-b");
+    assert_int_equal(action.state.from, 900);
+    assert_int_equal(action.state.claim.epoch, 0);
+    view.keys.state = action.state;
     expect_hold("-");
     expect(AGENT_REST);
+}
+
+/* Node b has claimed epoch 8, and is alive. */
+static void set_claim(void)
+{
+    view.keys.state.claim = (struct agent_claim){.epoch = EPOCH + 1, .name = "b", .boot = "boot-b"};
+    set_alive("b");
+}
+
+/* A claim that comes to nothing leaves the others their places. */
+static void test_refused(void **unused)
+{
+    (void)unused;
+    view.daemon.can_lead = false; /* it does not even claim */
+    expect(AGENT_REST);
+    set_claim();
+    expect(AGENT_RESIGN);
+    view.daemon.can_lead = true; /* as it says: it refuses all the same */
+    memory.refusals = AGENT_REFUSALS_MAX - 1;
+    expect(AGENT_PROMOTE);
+    memory.refusals++;
+    expect(AGENT_RESIGN);
+    set_alive("");
+    expect(AGENT_REST); /* others first */
+    view.now_ms += 3 * PATIENCE;
+    struct agent_action action = expect(AGENT_TAKE);
+
+    assert_int_equal(action.state.claim.epoch, EPOCH + 2);
+    assert_int_equal(memory.refusals, 0);
+}
+
+/* A reign that was claimed may have begun. */
+static void test_claimed(void **unused)
+{
+    (void)unused;
+    set_claim();
+    view.daemon.leads = true; /* in another epoch */
+    assert_string_equal(expect(AGENT_FOLLOW).address, "-");
+    view.daemon.epoch = EPOCH + 1;
+    expect(AGENT_CHANGE);
+    set_alive(""); /* its lease ended: nobody has claimed since */
+    struct agent_action action = expect(AGENT_TAKE);
+
+    assert_memory_equal(&action.state, &view.keys.state, sizeof(action.state));
+    view.daemon.leads = view.daemon.caught_up = false; /* started again, with all it had */
+    action = expect(AGENT_TAKE);
+    assert_int_equal(action.state.claim.epoch, EPOCH + 2);
+    set_alive("b");
+    expect(AGENT_TAKE);
+    assert_true(agent_may_adopt(&view));
+    view.self.boot = "boot-c"; /* of a machine that crashed */
+    assert_false(agent_may_lead(&view));
+    assert_false(agent_may_adopt(&view));
+}
+
+/* Another node has claimed, and is gone: who led reigns on only in a higher epoch. */
+static void test_claimed_by_other(void **unused)
+{
+    (void)unused;
+    set_leader("c", "c");
+    snprintf(view.keys.state.boot, sizeof(view.keys.state.boot), "boot-b");
+    view.keys.state.claim = (struct agent_claim){.epoch = EPOCH + 1, .name = "c", .boot = "boot-c"};
+    assert_string_equal(expect(AGENT_FOLLOW).address, "-");
+    set_alive("c");
+    expect(AGENT_REST); /* it may come to nothing */
+    set_alive("");
+    assert_string_equal(expect(AGENT_FOLLOW).address, "-");
+    view.daemon.leads = view.daemon.caught_up = false;
+    struct agent_action action = expect(AGENT_TAKE);
+
+    assert_int_equal(action.state.claim.epoch, EPOCH + 2);
+    assert_string_equal(action.state.claim.name, "b");
 }
 
 /* A lease is gone on with by the node that had it, on the machine's same run, and nobody else. */
@@ -362,6 +443,77 @@ static void test_drop(void **unused)
     expect(AGENT_REST);
 }
 
+static void set_word(size_t node, const char *word)
+{
+    char text[AGENT_TEXT_MAX];
+
+    snprintf(view.keys.nodes[node].word, sizeof(view.keys.nodes[node].word), "%s", word);
+    agent_node_print(&view.keys.nodes[node], text);
+    assert_true(agent_node_parse(text, &view.keys.nodes[node]));
+}
+
+/* One that could not lead is kept until another is in sync; one that takes nothing is not. */
+static void test_no_room(void **unused)
+{
+    (void)unused;
+    set_leader("a", "a");
+    set_word(0, "cannot-lead");
+    expect_hold("a");
+    view.now_ms += PATIENCE;
+    expect(AGENT_REST);
+    set_word(0, "full");
+    expect(AGENT_REST);
+    view.now_ms += PATIENCE;
+    assert_string_equal(expect(AGENT_CHANGE).state.sync, "");
+    set_word(0, "cannot-lead");
+    view.daemon.follower_count = 2;
+    snprintf(view.daemon.followers[1], sizeof(view.daemon.followers[1]), "c");
+    view.held = false;
+    expect_hold("a,c");
+    set_word(2, "full");
+    view.held = false;
+    expect_hold("a");
+    set_word(0, "in-sync");
+    set_word(2, "in-sync");
+    expect(AGENT_REST);
+}
+
+/* Whose own disk is full gives way to one that has room. */
+static void test_full_leader(void **unused)
+{
+    (void)unused;
+    set_leader("a", "a");
+    view.daemon.full = true;
+    set_word(0, "cannot-lead");
+    expect_hold("a");
+    view.now_ms += 2 * PATIENCE;
+    expect(AGENT_REST);
+    set_word(0, "in-sync");
+    expect(AGENT_REST);
+    view.now_ms += PATIENCE;
+    assert_string_equal(expect(AGENT_FOLLOW).address, "-");
+    view.daemon.leads = view.daemon.can_lead = view.daemon.caught_up = false;
+    expect(AGENT_RESIGN);
+    set_leader("", "a"); /* nobody else may lead */
+    expect_hold("a");
+}
+
+static void test_word(void **unused)
+{
+    (void)unused;
+    struct agent_daemon_view daemon = {.known = true};
+
+    assert_string_equal(agent_word(&daemon), "behind");
+    daemon.caught_up = true;
+    assert_string_equal(agent_word(&daemon), "cannot-lead");
+    daemon.can_lead = true;
+    assert_string_equal(agent_word(&daemon), "in-sync");
+    daemon.full = true;
+    assert_string_equal(agent_word(&daemon), "full");
+    daemon.leads = true;
+    assert_string_equal(agent_word(&daemon), "in-sync");
+}
+
 /* ---- a daemon that does not answer ---- */
 
 static void test_resign(void **unused)
@@ -423,6 +575,15 @@ static void test_text(void **unused)
     assert_false(agent_state_parse("epoch 7 leader a sync b", &state));
     assert_false(agent_state_parse("epoch 7 leader a sync b from 500 boot x more", &state));
     assert_false(agent_state_parse("", &state));
+    state = view.keys.state;
+    state.claim = (struct agent_claim){.epoch = 8, .name = "b", .boot = "boot-b"};
+    agent_state_print(&state, text);
+    assert_string_equal(text, "epoch 7 leader a sync b from 500 boot boot-a claim 8 b boot boot-b");
+    assert_true(agent_state_parse(text, &view.keys.state));
+    assert_memory_equal(&state, &view.keys.state, sizeof(state));
+    assert_false(agent_state_parse(
+        "epoch 7 leader a sync b from 500 boot boot-a claim 8 b boot boot-b more", &state));
+    assert_false(agent_state_parse("epoch 7 leader a sync b from 500 boot boot-a claim 8", &state));
 
     view.keys.nodes[1].epoch = 7;
     view.keys.nodes[1].written = 900;
@@ -431,12 +592,12 @@ static void test_text(void **unused)
     assert_true(agent_node_parse(text, &node));
     assert_memory_equal(&node, &view.keys.nodes[1], sizeof(node));
     snprintf(view.keys.nodes[1].identity, sizeof(node.identity), "0123456789abcdef");
-    view.keys.nodes[1].pid = 77;
+    view.keys.nodes[1].scope = 77;
     agent_node_print(&view.keys.nodes[1], text);
     assert_true(agent_node_parse(text, &node));
     assert_memory_equal(&node, &view.keys.nodes[1], sizeof(node));
     assert_true(agent_node_parse("b:1 epoch 7 written 900 behind follows-only", &node));
-    assert_false(node.in_sync || node.may_lead || node.identity[0] != '\0' || node.pid != 0);
+    assert_false(node.in_sync || node.may_lead || node.identity[0] != '\0' || node.scope != 0);
     assert_false(agent_node_parse("b:1 epoch 7 written 900 behind may-lead identity x", &node));
     assert_false(agent_node_parse("b:1 epoch 7", &node));
 }
@@ -445,6 +606,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_take, set_up),
+        cmocka_unit_test_setup(test_refused, set_up),
+        cmocka_unit_test_setup(test_claimed, set_up),
+        cmocka_unit_test_setup(test_claimed_by_other, set_up),
         cmocka_unit_test_setup(test_adopt, set_up),
         cmocka_unit_test_setup(test_namesake, set_up),
         cmocka_unit_test_setup(test_boot, set_up),
@@ -457,6 +621,9 @@ int main(void)
         cmocka_unit_test_setup(test_add_whom, set_up),
         cmocka_unit_test_setup(test_replace, set_up),
         cmocka_unit_test_setup(test_drop, set_up),
+        cmocka_unit_test_setup(test_no_room, set_up),
+        cmocka_unit_test_setup(test_full_leader, set_up),
+        cmocka_unit_test_setup(test_word, set_up),
         cmocka_unit_test_setup(test_resign, set_up),
         cmocka_unit_test_setup(test_resign_after_word, set_up),
         cmocka_unit_test_setup(test_text, set_up),

@@ -1,10 +1,14 @@
 /*
  * test_agent_walk.c: three agents act by agent_decide() on daemons and keys of a model, in random
  * orders: what an agent has seen is old when it acts, words are late, leases end, agents and
- * daemons are killed, machines lose power. It is the world of tests/model/three_keys.py, with the
- * decisions of the agent itself: an answered change is on every node that may come to lead.
+ * daemons are killed, machines lose power, disks are full, promotions are refused. It is the world
+ * of tests/model/three_keys.py, with the decisions of the agent itself: an answered change is on
+ * every node that may come to lead.
  *
  * Daemons have no clock there: one goes on leading until it is told otherwise, whatever its lease.
+ * After a walk nothing fails any more, but that one disk is full for good: then changes are
+ * answered again, if a node that may lead has room.
+ *
  * In other walks clocks run, and somebody writes another leader into `state` by hand: then no two
  * take changes at one time, which is all that holds without a sync follower.
  */
@@ -28,8 +32,9 @@
 #define WALKS      4000u
 #define STEPS      400u
 #define PATIENCE   20u
-#define CLOCKED    400u /* walks with clocks */
-#define LEASE      240u /* there: of the time that steps take, about 45 a round */
+#define HEALING    3000u /* steps after which a group has healed, at most */
+#define CLOCKED    400u  /* walks with clocks */
+#define LEASE      240u  /* there: of the time that steps take, about 45 a round */
 #define LEASES_MAX 1024u
 #define NOBODY     NODES
 
@@ -42,7 +47,7 @@ struct node {
     int leads, epoch; /* leads 0: it follows */
     bool waits[NODES], lacks, held[LOG_MAX];
     size_t got[NODES]; /* what each has acknowledged to it */
-    bool synced;
+    bool synced, no_room;
     uint64_t word;  /* of the last `lead` */
     uint64_t until; /* with clocks: when that ends */
     unsigned boot;
@@ -172,7 +177,8 @@ static void follow(struct world *world, unsigned f, unsigned l)
     const struct node *leader = &world->nodes[l];
     size_t same = 0;
 
-    if (f == l || leader->leads == 0 || own->leads != 0 || leader->leads < own->epoch) {
+    if (f == l || leader->leads == 0 || own->leads != 0 || leader->leads < own->epoch ||
+        own->no_room) {
         return;
     }
     while (same < own->length && same < leader->length && own->log[same] == leader->log[same]) {
@@ -256,6 +262,7 @@ static void look_at_daemon(struct world *world, unsigned n, struct agent_view *v
     daemon->epoch = (uint64_t)last_epoch(node, node->length);
     daemon->written = node->length;
     daemon->caught_up = node->synced;
+    daemon->can_lead = true;
     for (unsigned f = 0; f < NODES; f++) {
         if (f != n && node->leads != 0 && node->got[f] > 0) {
             snprintf(daemon->followers[daemon->follower_count++], AGENT_NAME_MAX + 1, "%s",
@@ -284,7 +291,8 @@ static void look_at_keys(struct world *world, unsigned n, struct agent_view *vie
         snprintf(node->name, sizeof(node->name), "%s", names[i]);
         snprintf(node->address, sizeof(node->address), "%s:1", names[i]);
         node->may_lead = true;
-        node->in_sync = world->nodes[i].synced;
+        node->in_sync = world->nodes[i].synced && !world->nodes[i].no_room;
+        node->full = world->nodes[i].no_room;
     }
 }
 
@@ -329,7 +337,9 @@ static bool promote(struct world *world, unsigned n, int epoch)
     struct node *node = &world->nodes[n];
     struct agent_daemon_view *daemon = &world->agents[n].view.daemon;
 
-    if (node->leads != 0 || epoch <= last_epoch(node, node->length) || node->length == LOG_MAX) {
+    if (node->leads != 0 || epoch <= last_epoch(node, node->length) || node->length == LOG_MAX ||
+        node->no_room) {
+        world->agents[n].memory.refusals++;
         daemon->known = false;
         return false;
     }
@@ -380,7 +390,7 @@ static bool act(struct world *world, unsigned n, const struct agent_action *acti
     case AGENT_CHANGE:
         return put_state(world, n, action);
     case AGENT_PROMOTE:
-        return promote(world, n, (int)action->state.epoch);
+        return promote(world, n, (int)action->state.claim.epoch);
     case AGENT_HOLD:
         return hold(world, n, action->waits);
     case AGENT_FOLLOW:
@@ -435,6 +445,8 @@ static void agent_step(struct world *world, unsigned n)
         set_self(world, n, &agent->view);
         look_at_daemon(world, n, &agent->view);
         agent->view.daemon.known = below(world, 10) > 0;
+        agent->view.daemon.can_lead = !world->nodes[n].no_room || below(world, 4) == 0;
+        agent->view.daemon.full = world->nodes[n].no_room;
         break;
     case 1:
         renew(world, agent);
@@ -450,15 +462,21 @@ static void agent_step(struct world *world, unsigned n)
 
 /* ---- what must hold ---- */
 
-static void check_node(struct world *world, unsigned n)
+static bool may_lead(struct world *world, unsigned n)
 {
-    const struct node *node = &world->nodes[n];
     struct agent_view view = {.now_ms = world->now, .held = false};
 
     set_self(world, n, &view);
     look_at_daemon(world, n, &view);
     look_at_keys(world, n, &view);
-    if (!agent_may_lead(&view)) {
+    return agent_may_lead(&view);
+}
+
+static void check_node(struct world *world, unsigned n)
+{
+    const struct node *node = &world->nodes[n];
+
+    if (!may_lead(world, n)) {
         return;
     }
     for (int change = 1; change <= world->changes; change++) {
@@ -537,6 +555,8 @@ static void step(struct world *world)
         hear(world);
     } else if (what < 970) {
         agent_step(world, n);
+    } else if (what < 974) {
+        world->nodes[n].no_room = below(world, 4) == 0;
     } else if (what < 980) {
         end_lease(world);
     } else if (what < 986) {
@@ -564,6 +584,64 @@ static void begin(struct world *world, uint64_t seed, bool clocks)
     }
 }
 
+/* ---- after a walk ---- */
+
+static bool one_answers(const struct world *world)
+{
+    for (unsigned n = 0; n < NODES; n++) {
+        const struct node *node = &world->nodes[n];
+        bool answers = node->leads != 0 && node->leads == (int)world->state.epoch && !node->lacks;
+
+        for (unsigned f = 0; f < NODES; f++) {
+            answers = answers && !(node->waits[f] && world->nodes[f].no_room);
+        }
+        if (answers) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Leases end that nobody renews, as those of agents that were killed. */
+static void step_healing(struct world *world)
+{
+    unsigned n = (unsigned)below(world, NODES);
+    bool lost = world->alive_lease != 0 && world->agents[world->alive].lease != world->alive_lease;
+
+    world->now += below(world, 4);
+    agent_step(world, n);
+    follow(world, n, (unsigned)below(world, NODES));
+    hear(world);
+    answer(world, n);
+    if (lost && below(world, 20) == 0) {
+        world->alive_lease = 0;
+    }
+}
+
+/* Returns whether there was one who may lead. */
+static bool heal(struct world *world, unsigned full)
+{
+    bool may = false;
+    unsigned steps = 0;
+
+    for (unsigned n = 0; n < NODES; n++) {
+        world->nodes[n].no_room = n == full;
+        may = may || (n != full && may_lead(world, n));
+        if (world->nodes[n].length > LOG_MAX / 2) {
+            return false; /* of the model, not of a disk */
+        }
+    }
+    while (may && !one_answers(world)) {
+        step_healing(world);
+        if (++steps == HEALING) {
+            fail_msg("%s is full, and nobody leads: epoch %d, leader %s, sync %s, claim %d of %s",
+                     names[full], (int)world->state.epoch, world->state.leader, world->state.sync,
+                     (int)world->state.claim.epoch, world->state.claim.name);
+        }
+    }
+    return may;
+}
+
 static void test_walks(void **unused)
 {
     (void)unused;
@@ -571,6 +649,7 @@ static void test_walks(void **unused)
     uint64_t walks = test_scaled(WALKS);
     uint64_t answers = 0;
     uint64_t reigns = 0;
+    uint64_t healed = 0;
     struct world *world = calloc(1, sizeof(*world));
 
     for (uint64_t walk = 0; walk < walks; walk++) {
@@ -584,10 +663,13 @@ static void test_walks(void **unused)
         }
         answers += world->answers;
         reigns += world->reigns;
+        healed += heal(world, (unsigned)(walk % NODES));
     }
-    printf("%llu walks: %llu reigns, %llu changes answered\n", (unsigned long long)walks,
-           (unsigned long long)reigns, (unsigned long long)answers);
-    assert_true(reigns > 2 * walks && answers > walks); /* something happens */
+    printf("%llu walks: %llu reigns, %llu changes answered, %llu healed\n",
+           (unsigned long long)walks, (unsigned long long)reigns, (unsigned long long)answers,
+           (unsigned long long)healed);
+    /* something happens */
+    assert_true(reigns > 2 * walks && answers > walks && healed > walks / 4);
     free(world);
 }
 
