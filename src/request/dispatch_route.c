@@ -317,26 +317,69 @@ static uint32_t load_ones(struct dispatch_worker *worker, const struct request *
                           struct dispatch_chunk *chunk, uint32_t count)
 {
     const struct request_batch *batch = &worker->batch;
-    const struct request *end = &batch->requests[batch->request_count];
     struct route route = request_route_of(request);
     enum verb verb = request->verb;
     bool uniform = chunk->uniform;
+    uint32_t left = batch->request_count - worker->route_request;
+    uint32_t room = DISPATCH_CHUNK_KEYS - count;
+    uint32_t most = left < room ? left : room;
     struct dispatch_key *key = &chunk->keys[count];
-    const struct dispatch_key *keys_end = &chunk->keys[DISPATCH_CHUNK_KEYS];
+    uint32_t n = 0;
 
-    if ((size_t)(keys_end - key) < (size_t)(end - request)) {
-        end = request + (keys_end - key);
-    }
     chunk->gets &= route.gets;
     do {
-        route.request = request;
-        route_key(worker, &route, &batch->keys[request->first_key], key);
+        route.request = request++;
+        route_key(worker, &route, &batch->keys[route.request->first_key], key);
         uniform &= is_uniform(chunk, key++);
-    } while (++request < end && request->verb == verb && request->keys == 1 && route.usual &&
+    } while (++n < most && request->verb == verb && request->keys == 1 && route.usual &&
              request->exptime == 0 && is_usual(request, route.least));
     chunk->uniform = uniform;
-    worker->route_request = (uint32_t)(request - batch->requests);
-    return (uint32_t)(key - chunk->keys);
+    worker->route_request += n;
+    return count + n;
+}
+
+/* Returns whether a key of a get is one whose head says all of the keys that begin like it, but for
+ * their ids and members. */
+static inline bool begins_page(const struct dispatch_worker *worker, const struct dispatch_key *key)
+{
+    return pattern_head_known(worker->spaces->patterns, &worker->match.head) &&
+           key->command->call == COMMAND_CALL_READ && key->op.slot == ENGINE_SLOT_RECORD;
+}
+
+/* Routes keys of a get that begin like the one before `key`, until one does not. Returns how many:
+ * of a page all. Apart, so that it has the registers to itself. */
+static __attribute__((noinline)) uint32_t load_page(const struct dispatch_worker *worker,
+                                                    const struct request_key *bytes,
+                                                    struct dispatch_key *key, uint32_t most)
+{
+    const struct pattern_head *head = &worker->match.head;
+    const struct command *command = key[-1].command;
+    struct space *space = key[-1].space;
+    enum engine_verb verb = key[-1].op.verb;
+    bool want_cas = key[-1].op.want_cas;
+    uint64_t serial = worker->serial;
+    uint32_t n = 0;
+
+    for (; n < most; n++, key++) {
+        uint64_t id;
+        const char *rest = pattern_head_read(head, bytes[n].bytes, bytes[n].length, &id);
+        const char *end = bytes[n].bytes + bytes[n].length;
+
+        if (UNLIKELY(rest == NULL) || (UNLIKELY(rest != end) && !head->with_member)) {
+            break;
+        }
+        key->op.verb = verb;
+        key->op.slot = ENGINE_SLOT_RECORD;
+        key->op.id = id;
+        key->op.member = rest;
+        key->op.member_length = (uint32_t)(end - rest);
+        key->op.want_cas = want_cas;
+        key->op.ticket.serial = serial;
+        key->command = command;
+        key->space = space;
+        key->delete_after = false;
+    }
+    return n;
 }
 
 /* Routes the next keys of one request, up to a full chunk. */
@@ -358,6 +401,11 @@ static uint32_t load_request(struct dispatch_worker *worker, const struct reques
     while (key < end) {
         route_key(worker, &route, bytes++, key);
         uniform &= is_uniform(chunk, key++);
+        if (route.gets && begins_page(worker, key - 1)) {
+            uint32_t n = load_page(worker, bytes, key, (uint32_t)(end - key));
+            key += n;
+            bytes += n;
+        }
     }
     chunk->uniform = uniform;
     if (worker->route_key == request->keys) {
