@@ -53,14 +53,11 @@ static inline char *put_word(char *to)
     return to + VALUE_WORD_BYTES;
 }
 
-/* Where the line of a key and its value ends, which begins at `to`. `flags` has FLAGS_BYTES. */
-static inline __attribute__((always_inline)) char *
-put_value(char *to, const struct request *request, const struct request_key *key, const char *flags,
-          size_t flags_length, const struct found *found)
+/* Puts what stands after the flags of a key. */
+static inline __attribute__((always_inline)) char *put_rest(char *to, const struct request *request,
+                                                            const struct found *found)
 {
-    to = text_put_short(put_word(to), key->bytes, key->length);
-    memcpy(to, flags, FLAGS_BYTES);
-    to = text_put_number(to + flags_length, found->value_length);
+    to = text_put_number(to, found->value_length);
     if (request->want_cas) {
         *to++ = ' ';
         to = text_put_number(to, found->cas);
@@ -84,14 +81,16 @@ static __attribute__((noinline)) void compose_value(struct buf *out, const struc
                                                     const struct hit *hit)
 {
     const struct found found = {hit->value, hit->value_length, hit->cas};
-    char flags[FLAGS_BYTES] = {0};
-    size_t flags_length = put_flags(flags, hit->flags);
     char *start = buf_room(out, HIT_BYTES_MAX + key->length + hit->value_length);
     if (UNLIKELY(start == NULL)) {
         return;
     }
-    char *end = put_value(start, request, key, flags, flags_length, &found);
-    buf_commit(out, (size_t)(end - start));
+    char *to = text_put_short(put_word(start), key->bytes, key->length);
+    *to++ = ' ';
+    to = text_put_number(to, hit->flags);
+    *to++ = ' ';
+    to = put_rest(to, request, &found);
+    buf_commit(out, (size_t)(to - start));
 }
 
 void text_compose_value(struct buf *out, const struct request *request,
@@ -118,7 +117,9 @@ void text_compose_values(struct buf *out, const struct request *request,
     }
     char *to = start;
     for (size_t i = 0; i < count; i++) {
-        to = put_value(to, request, &keys[i], words, words_length, &found[i]);
+        to = text_put_short(put_word(to), keys[i].bytes, keys[i].length);
+        memcpy(to, words, sizeof(words));
+        to = put_rest(to + words_length, request, &found[i]);
     }
     buf_commit(out, (size_t)(to - start));
 }

@@ -415,6 +415,24 @@ static uint32_t load_request(struct dispatch_worker *worker, const struct reques
     return count + most;
 }
 
+/* Prepares the keys of a chunk that was loaded. */
+static inline void chunk_prepare(struct dispatch_worker *worker, struct dispatch_chunk *chunk,
+                                 uint32_t count)
+{
+    chunk->count = count;
+    chunk->cursor = 0;
+    chunk->read_to = 0;
+    if (count == 0) {
+        return;
+    }
+    if (UNLIKELY(worker->own.sample_in <= count)) {
+        dispatch_watch_keys(worker, chunk);
+    } else {
+        worker->own.sample_in -= count;
+    }
+    by_engine(worker, chunk, 0, count, BATCH_PREPARE);
+}
+
 /* Routes and prepares the next keys of the batch into a chunk that was run. */
 static void chunk_load(struct dispatch_worker *worker, struct dispatch_chunk *chunk)
 {
@@ -434,27 +452,37 @@ static void chunk_load(struct dispatch_worker *worker, struct dispatch_chunk *ch
             count = load_request(worker, request, chunk, count);
         }
     }
-    chunk->count = count;
-    chunk->cursor = 0;
-    chunk->read_to = 0;
-    if (count == 0) {
-        return;
-    }
-    if (UNLIKELY(worker->own.sample_in <= count)) {
-        dispatch_watch_keys(worker, chunk);
-    } else {
-        worker->own.sample_in -= count;
-    }
-    by_engine(worker, chunk, 0, count, BATCH_PREPARE);
+    chunk_prepare(worker, chunk, count);
+}
+
+/* The same of a batch that is one request of one key, the short way. */
+static void load_lone(struct dispatch_worker *worker, const struct request *request)
+{
+    const struct route route = request_route_of(request);
+    struct dispatch_chunk *chunk = worker->chunk;
+    struct dispatch_key *key = &chunk->keys[0];
+
+    route_key(worker, &route, &worker->batch.keys[request->first_key], key);
+    chunk->uniform = key->command->call != COMMAND_CALL_NONE;
+    chunk->gets = route.gets;
+    worker->route_request = 1;
+    chunk_prepare(worker, chunk, 1);
 }
 
 void dispatch_route_begin(struct dispatch_worker *worker)
 {
+    const struct request_batch *batch = &worker->batch;
+    const struct request *first = &batch->requests[0];
+
     worker->route_request = 0;
     worker->route_key = 0;
     worker->next->count = worker->next->cursor = 0;
+    if (batch->request_count == 1 && first->keys == 1 && command_has_keys(first->verb)) {
+        load_lone(worker, first);
+        return;
+    }
     chunk_load(worker, worker->chunk);
-    if (UNLIKELY(worker->route_request < worker->batch.request_count)) {
+    if (UNLIKELY(worker->route_request < batch->request_count)) {
         chunk_load(worker, worker->next);
     }
 }
