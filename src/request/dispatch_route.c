@@ -57,8 +57,8 @@ static enum key_kind find_plain(struct dispatch_worker *worker, const struct req
 }
 
 /* Finds what a key names: fills space and the operation's id, slot or member. */
-static inline enum key_kind find(struct dispatch_worker *worker, const struct request_key *bytes,
-                                 struct dispatch_key *key)
+static inline __attribute__((always_inline)) enum key_kind
+find(struct dispatch_worker *worker, const struct request_key *bytes, struct dispatch_key *key)
 {
     struct pattern_match *match = &worker->match;
     enum pattern_result result =
