@@ -43,9 +43,12 @@ static void prepare_below(const struct counter *counter, const struct engine_op 
 void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t n)
 {
     const struct counter *counter = (const struct counter *)engine;
+    uint64_t newest_from;
+    struct row_table *newest = row_newest(&counter->row, &newest_from);
     for (size_t i = 0; i < n; i++) {
         struct engine_op *op = ops[i];
-        struct row_table *table = row_route(&counter->row, op->id);
+        struct row_table *table =
+            LIKELY(op->id >= newest_from) ? newest : row_route(&counter->row, op->id);
         op->scratch[3] = (uintptr_t)table;
         if (UNLIKELY(!table)) {
             prepare_below(counter, op);
@@ -177,13 +180,11 @@ static inline void end_printed(const struct counter *counter, struct engine_op *
 }
 
 /* A whole record, the short way. False: nothing was done. */
-static bool read_printed(const struct counter *counter, struct engine_op *op,
-                         const struct counter_table *table, const struct counter_locus *locus)
+static inline bool read_printed(const struct counter *counter, struct engine_op *op,
+                                const struct counter_table *table)
 {
     bool whole;
-    size_t length = op->slot == ENGINE_SLOT_RECORD && op->verb == ENGINE_READ
-                        ? counter_table_print(table, locus, op->value, &whole)
-                        : 0;
+    size_t length = counter_table_print(table, counter_op_locus(op), op->value, &whole);
     if (length == 0 || UNLIKELY(!whole && counter->engine.role_cache)) {
         return false;
     }
@@ -191,13 +192,12 @@ static bool read_printed(const struct counter *counter, struct engine_op *op,
     return true;
 }
 
-/* The same of one slot. Apart, so that pages keep their registers. */
-static __attribute__((noinline)) bool read_one_printed(const struct counter *counter,
-                                                       struct engine_op *op,
-                                                       const struct counter_table *table,
-                                                       const struct counter_locus *locus)
+/* The same of one slot. */
+static inline bool read_one_printed(const struct counter *counter, struct engine_op *op,
+                                    const struct counter_table *table)
 {
-    size_t length = counter_table_print_one(table, locus, (unsigned)op->slot, op->value);
+    size_t length =
+        counter_table_print_one(table, counter_op_locus(op), (unsigned)op->slot, op->value);
     if (length == 0) {
         return false;
     }
@@ -205,8 +205,21 @@ static __attribute__((noinline)) bool read_one_printed(const struct counter *cou
     return true;
 }
 
-/* Reads one op if its record lies at home; else puts it off. */
-static void read_at_home(const struct counter *counter, struct engine_op *op, struct put_off *off)
+/* Reads an op as nearly all are read. False: nothing was done. */
+static inline bool read_short(const struct counter *counter, struct engine_op *op)
+{
+    const struct counter_table *table = counter_op_table(op);
+    if (UNLIKELY(!table) || op->verb != ENGINE_READ || op->slot == ENGINE_SLOT_SOME) {
+        return false;
+    }
+    return op->slot == ENGINE_SLOT_RECORD ? read_printed(counter, op, table)
+                                          : read_one_printed(counter, op, table);
+}
+
+/* Reads one op, which is not read the short way, if its record lies at home; else puts it off.
+ * Apart, so that pages keep their registers. */
+static __attribute__((noinline)) void read_at_home(const struct counter *counter,
+                                                   struct engine_op *op, struct put_off *off)
 {
     struct counter_table *table = counter_op_table(op);
     if (UNLIKELY(!table)) {
@@ -216,12 +229,7 @@ static void read_at_home(const struct counter *counter, struct engine_op *op, st
     struct counter_values values;
     enum counter_look look = COUNTER_FURTHER;
     const struct counter_locus *locus = counter_op_locus(op);
-    if (LIKELY(off->count == 0) || !is_put_off(off, op->id)) {
-        if (LIKELY(read_printed(counter, op, table, locus)) ||
-            (op->slot >= 0 && op->verb == ENGINE_READ &&
-             read_one_printed(counter, op, table, locus))) {
-            return;
-        }
+    if (off->count == 0 || !is_put_off(off, op->id)) {
         look = counter_table_look(table, locus, counter_op_slots(counter, op), &values);
     }
     if (look == COUNTER_ABSENT && UNLIKELY(counter_layer_of(table))) {
@@ -300,7 +308,10 @@ void counter_read(struct engine *engine, struct engine_op *const *ops, size_t n)
     const struct counter *counter = (const struct counter *)engine;
     struct put_off off = {{0}, 0};
     for (size_t i = 0; i < n; i++) {
-        read_at_home(counter, ops[i], &off);
+        bool short_way = LIKELY(off.count == 0) || !is_put_off(&off, ops[i]->id);
+        if (UNLIKELY(!short_way) || UNLIKELY(!read_short(counter, ops[i]))) {
+            read_at_home(counter, ops[i], &off);
+        }
     }
     for (size_t i = 0; off.count > 0; i++) {
         if (ops[i]->status == ENGINE_PENDING) {

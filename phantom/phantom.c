@@ -129,6 +129,7 @@ struct engine *phantom_create(const struct phantom_config *config, char error[PH
     phantom->magic = PHANTOM_MAGIC;
     phantom->engine.functions = &phantom_functions;
     phantom->engine.space = config->space;
+    phantom->engine.only_value = PHANTOM_MEMBER_TEXT;
     phantom->secrets.first = clock_random();
     phantom->secrets.second = clock_random();
     phantom->config = *config;

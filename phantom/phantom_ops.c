@@ -3,7 +3,8 @@
  * member that is there and with one that is not.
  *
  * scratch[0] of an op: the member's hash; scratch[1]: its table, NULL below the oldest, or where
- * the id was dropped with its own.
+ * the id was dropped with its own; scratch[2]: its line of the table's filter, if that is in
+ * memory.
  */
 #include <string.h>
 
@@ -11,8 +12,7 @@
 #include "base/point.h"
 #include "phantom/phantom_private.h"
 
-#define MEMBER_TEXT  '1' /* what a member that is there reads as */
-#define MEMBER_TOKEN 1   /* and its cas token */
+#define MEMBER_TOKEN 1 /* the cas token of a member that is there */
 
 static struct phantom_member member_of(const struct engine_op *op)
 {
@@ -29,13 +29,17 @@ static struct phantom_table *phantom_ops_table(const struct engine_op *op)
 void phantom_prepare(struct engine *engine, struct engine_op *const *ops, size_t n)
 {
     const struct phantom *phantom = (const struct phantom *)engine;
+    uint64_t newest_from;
+    struct row_table *newest = row_newest(&phantom->row, &newest_from);
     for (size_t i = 0; i < n; i++) {
         struct engine_op *op = ops[i];
-        struct row_table *table = row_route(&phantom->row, op->id);
+        struct row_table *table =
+            LIKELY(op->id >= newest_from) ? newest : row_route(&phantom->row, op->id);
+        uint64_t hash = phantom_hash(&phantom->secrets, op->id, op->member, op->member_length);
+        op->scratch[0] = hash;
         op->scratch[1] = (uintptr_t)table;
-        op->scratch[0] = phantom_hash(&phantom->secrets, op->id, op->member, op->member_length);
         if (LIKELY(table != NULL)) {
-            phantom_table_prefetch(phantom_table_of(table), op->scratch[0]);
+            op->scratch[2] = (uintptr_t)phantom_table_prefetch(phantom_table_of(table), hash);
         }
     }
 }
@@ -66,19 +70,18 @@ static void phantom_ops_put_off(struct engine_op *op, enum phantom_answer answer
                                           : ENGINE_E_READ_FAILED;
 }
 
-static void read_as(struct engine_op *op, bool there)
+static inline void read_as(struct engine_op *op, bool there)
 {
-    op->error = ENGINE_E_NONE;
     op->cas_now = MEMBER_TOKEN;
-    if (!there) {
-        op->status = ENGINE_ABSENT;
-        op->miss = phantom_ops_table(op) ? ENGINE_MISS_ABSENT : ENGINE_MISS_BELOW;
-        return;
-    }
-    op->status = ENGINE_DONE;
-    if (op->verb == ENGINE_READ) {
-        op->value[0] = MEMBER_TEXT;
+    if (there) {
+        op->status = ENGINE_DONE;
+        op->error = ENGINE_E_NONE;
+        op->value[0] = PHANTOM_MEMBER_TEXT; /* a touch does not look at it */
         op->value_length = 1;
+    } else {
+        op->status = ENGINE_ABSENT;
+        op->error = ENGINE_E_NONE;
+        op->miss = phantom_ops_table(op) ? ENGINE_MISS_ABSENT : ENGINE_MISS_BELOW;
     }
 }
 
@@ -97,23 +100,37 @@ static __attribute__((noinline)) void read_odd(const struct phantom *phantom, st
     }
 }
 
-static inline void phantom_ops_read_one(const struct phantom *phantom, struct engine_op *op)
+/* Ids below this have their answer from the filter of the table alone; NULL: none. */
+static uint64_t decided_below(const struct phantom *phantom, const struct phantom_table *table)
 {
-    const struct phantom_table *table = phantom_ops_table(op);
-    if (LIKELY(table != NULL) && !out_of_range(phantom, op->id) &&
-        LIKELY(phantom_filter_decides(table, op->id))) {
-        read_as(op, phantom_filter_holds(&table->filter, op->scratch[0]));
-    } else {
-        read_odd(phantom, op);
+    if (table == NULL) {
+        return 0;
     }
+    uint64_t below = phantom_filter_decides_below(table);
+    bool bounded = phantom->config.row.any_ids && phantom->config.max_id < below;
+    return bounded ? phantom->config.max_id + 1 : below;
 }
 
 void phantom_read(struct engine *engine, struct engine_op *const *ops, size_t n)
 {
     const struct phantom *phantom = (const struct phantom *)engine;
+    const struct phantom_table *table = NULL; /* of the operation before: of a page, of all */
+    uint64_t below = 0;
+    unsigned bits = 0;
     CHECK(phantom->magic == PHANTOM_MAGIC);
     for (size_t i = 0; i < n; i++) {
-        phantom_ops_read_one(phantom, ops[i]);
+        struct engine_op *op = ops[i];
+        if (UNLIKELY(phantom_ops_table(op) != table)) {
+            table = phantom_ops_table(op);
+            below = decided_below(phantom, table);
+            bits = table != NULL ? table->filter.bits : 0;
+        }
+        if (LIKELY(op->id < below)) {
+            const shared_word *line = (const shared_word *)(uintptr_t)op->scratch[2];
+            read_as(op, phantom_line_holds(line, bits, op->scratch[0]));
+        } else {
+            read_odd(phantom, op);
+        }
     }
 }
 
@@ -156,7 +173,7 @@ static const struct rule *rule_of(const struct engine_op *op)
 /* Returns whether a value is `1`, with blanks after it or none. */
 static bool is_member_text(const char *text, uint32_t length)
 {
-    if (length == 0 || text[0] != MEMBER_TEXT) {
+    if (length == 0 || text[0] != PHANTOM_MEMBER_TEXT) {
         return false;
     }
     for (uint32_t i = 1; i < length; i++) {

@@ -9,7 +9,8 @@
 #include "row/row_cold.h"
 #include "row/row_data.h"
 
-#define PHANTOM_MAGIC 0x7068616eu /* "phan" */
+#define PHANTOM_MAGIC       0x7068616eu /* "phan" */
+#define PHANTOM_MEMBER_TEXT '1'         /* what a member that is there reads as */
 
 struct phantom {
     struct engine engine; /* first: an engine is a phantom */

@@ -3,7 +3,7 @@
  * of a state (row/row_data.h).
  *
  * In the machine's byte order (offset, size, meaning):
- *      0  4  version: 1
+ *      0  4  version: 2 (1, never released, hashed short members in another way)
  *      4  4  1: ids are `any`; 2: deletes are on
  *      8  8  max-id, where ids are `any`
  *     16  8  exceptions-memory as configured, 0: the usual part of a table
@@ -16,7 +16,7 @@
 #include "base/check.h"
 #include "phantom/phantom_private.h"
 
-#define VERSION      1
+#define VERSION      2
 #define FLAG_ANY_IDS 1u
 #define FLAG_DELETES 2u
 #define FLAGS        (FLAG_ANY_IDS | FLAG_DELETES)

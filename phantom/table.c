@@ -188,8 +188,8 @@ bool phantom_table_deletes(struct phantom_table *t, bool on, uint64_t exceptions
 /* ---- hashes ---- */
 
 /* Seeds are mixed: XXH3 only adds the seed to a short text, so near ids would give one hash. */
-uint64_t phantom_hash(const struct phantom_secrets *secrets, uint64_t id, const char *bytes,
-                      size_t length)
+uint64_t phantom_hash_long(const struct phantom_secrets *secrets, uint64_t id, const char *bytes,
+                           size_t length)
 {
     return hash_bytes(bytes, length, hash_u64(id ^ secrets->first));
 }

@@ -57,6 +57,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/check.h"
+#include "base/hash.h"
 #include "base/verlock.h"
 #include "phantom/dump.h"
 #include "phantom/filter.h"
@@ -140,8 +142,17 @@ static inline struct phantom_table *phantom_table_of(struct row_table *table)
     return (struct phantom_table *)table;
 }
 
-uint64_t phantom_hash(const struct phantom_secrets *secrets, uint64_t id, const char *bytes,
-                      size_t length);
+/* phantom_hash() of a member of more than HASH_SHORT_MAX bytes. */
+uint64_t phantom_hash_long(const struct phantom_secrets *secrets, uint64_t id, const char *bytes,
+                           size_t length);
+
+static inline uint64_t phantom_hash(const struct phantom_secrets *secrets, uint64_t id,
+                                    const char *bytes, size_t length)
+{
+    return LIKELY(length <= HASH_SHORT_MAX) ? hash_short(bytes, length, id, secrets->first)
+                                            : phantom_hash_long(secrets, id, bytes, length);
+}
+
 uint64_t phantom_second_hash(const struct phantom_secrets *secrets,
                              const struct phantom_member *member);
 
@@ -167,17 +178,19 @@ const struct phantom_shape *phantom_table_shape(const struct phantom_table *tabl
  */
 bool phantom_table_deletes(struct phantom_table *table, bool on, uint64_t exceptions_bytes);
 
-/* Asks for the lines a member has in the table and its layer, if they are in memory. */
-static inline void phantom_table_prefetch(const struct phantom_table *table, uint64_t hash)
+/* Asks for the lines a member has in the table and its layer, if they are in memory. Returns the
+ * table's; NULL: they are not. */
+static inline const shared_word *phantom_table_prefetch(const struct phantom_table *table,
+                                                        uint64_t hash)
 {
     const struct row_table *layer = table->row.further;
     if (UNLIKELY(table->away)) {
-        return;
+        return NULL;
     }
-    phantom_filter_prefetch(&table->filter, hash);
     for (; UNLIKELY(layer != NULL); layer = layer->further) {
         phantom_filter_prefetch(&((const struct phantom_table *)layer)->filter, hash);
     }
+    return phantom_filter_prefetch(&table->filter, hash);
 }
 
 /* Returns the row's table for pairs apart; NULL: ids: any, or a table on its own. */
@@ -205,13 +218,16 @@ static inline bool phantom_table_filtered(const struct phantom_table *table, uin
     return holds;
 }
 
-/* Returns whether what the table's filter says of a pair is the answer: nothing is away, in a
- * layer, apart or an exception, and the id is reached. As nearly always. */
-static inline bool phantom_filter_decides(const struct phantom_table *table, uint64_t id)
+/* What the table's filter says of pairs with ids below this is the answer: nothing is away, in a
+ * layer, apart or an exception, and the ids are reached. As nearly always. */
+static inline uint64_t phantom_filter_decides_below(const struct phantom_table *table)
 {
-    return !table->away && table->row.further == NULL && table->exceptions == NULL &&
-           !row_may_be_apart(&table->row, id) &&
-           id <= atomic_load_explicit(&table->row.frontier, memory_order_relaxed);
+    if (table->away || table->row.further != NULL || table->exceptions != NULL) {
+        return 0;
+    }
+    uint64_t apart = atomic_load_explicit(&table->row.apart_first, memory_order_relaxed);
+    uint64_t reached = atomic_load_explicit(&table->row.frontier, memory_order_relaxed) + 1;
+    return apart < reached ? apart : reached;
 }
 
 /* Returns whether the pair is there. Here and below `table` is never a layer. Nothing is away. */

@@ -58,8 +58,9 @@ static inline bool digits_sixteen(const char *text, uint64_t *value)
     if (_mm_movemask_epi8(small) != 0xffff) {
         return false;
     }
-    __m128i tens = _mm_mullo_epi16(_mm_and_si128(digits, _mm_set1_epi16(0xff)), _mm_set1_epi16(10));
-    __m128i pairs = _mm_add_epi16(tens, _mm_srli_epi16(digits, 8));
+    __m128i factor = _mm_set1_epi16(10 << 8 | 1); /* of two neighbours as one number */
+    __asm__("" : "+x"(factor));                   /* else GCC makes additions and shifts of it */
+    __m128i pairs = _mm_srli_epi16(_mm_mullo_epi16(digits, factor), 8);
     __m128i fours = _mm_madd_epi16(pairs, _mm_set1_epi32(1 << 16 | 100));
     fours = _mm_packs_epi32(fours, fours);
     __m128i eights = _mm_madd_epi16(fours, _mm_set1_epi32(1 << 16 | 10000));

@@ -305,10 +305,11 @@ struct engine {
     uint32_t space;                   /* number of the space, for changes */
     uint32_t flags;                   /* value-flags: the flags values are read back with */
     bool role_cache;                  /* role: cache, else store */
-    struct engine_keeper keeper;      /* set by the server before the engine is shared */
-    struct engine_keeper imager;      /* likewise: told that row_images_wanted() */
-    struct engine_growth *growth;     /* likewise; NULL: there is none */
-    const char *name;                 /* of its space, for the log; NULL: it has none */
+    char only_value; /* what each key that is there reads as, of one byte; 0: they have values */
+    struct engine_keeper keeper;  /* set by the server before the engine is shared */
+    struct engine_keeper imager;  /* likewise: told that row_images_wanted() */
+    struct engine_growth *growth; /* likewise; NULL: there is none */
+    const char *name;             /* of its space, for the log; NULL: it has none */
     struct row *row; /* its tables; NULL: it has none, and nothing survives a restart */
 };
 

@@ -332,6 +332,7 @@ const struct codec *text_codec(void)
         .reply_bytes_max = text_compose_bytes_max,
         .compose_value = text_compose_value,
         .compose_values = text_compose_values,
+        .compose_alike = text_compose_alike,
         .compose_miss = text_compose_miss,
         .compose_end = text_compose_end,
         .compose_stat = text_compose_stat,

@@ -11,13 +11,17 @@
 #include "protocol/text_private.h"
 #include "protocol/text_put.h"
 
-#define STATS_BYTES_MAX (256u << 10) /* all lines of one stats */
-#define VALUE_WORDS     (sizeof("VALUE ") - 1 + sizeof("    \r\n\r\n") - 1)
-#define FLAGS_BYTES     32 /* of flags and two spaces; copied whole: that is two moves */
+#define STATS_BYTES_MAX  (256u << 10) /* all lines of one stats */
+#define VALUE_WORDS      (sizeof("VALUE ") - 1 + sizeof("    \r\n\r\n") - 1)
+#define VALUE_WORD       "VALUE \0" /* eight bytes: put in one store */
+#define VALUE_WORD_BYTES (sizeof("VALUE ") - 1)
+#define FLAGS_BYTES      32 /* of flags and two spaces; copied whole: that is two moves */
 /* A hit without its key, its value and their digits' slack: num_print wants room for the longest.
  */
 #define HIT_BYTES_MAX (VALUE_WORDS + FLAGS_BYTES + 2 * NUM_DIGITS_MAX)
 
+_Static_assert(2 + NUM_DIGITS_MAX + sizeof("1\r\n1\r\n") <= FLAGS_BYTES,
+               "what is alike of keys fits");
 _Static_assert(HIT_BYTES_MAX + PROTOCOL_KEY_MAX + PROTOCOL_REPLY_VALUE_MAX + PROTOCOL_ERROR_MAX <=
                    PROTOCOL_REPLY_BYTES_MAX,
                "of one key");
@@ -42,13 +46,18 @@ size_t text_compose_bytes_max(const struct request *request)
     }
 }
 
-/* What stands after a key, its value included, from `to` on. `flags` has FLAGS_BYTES. */
+/* Puts what stands in front of a key, and two bytes that what follows takes the place of. */
+static inline char *put_word(char *to)
+{
+    memcpy(to, VALUE_WORD, sizeof(VALUE_WORD));
+    return to + VALUE_WORD_BYTES;
+}
+
+/* Puts what stands after the flags of a key. */
 static inline __attribute__((always_inline)) char *put_rest(char *to, const struct request *request,
-                                                            const char *flags, size_t flags_length,
                                                             const struct found *found)
 {
-    memcpy(to, flags, FLAGS_BYTES);
-    to = text_put_number(to + flags_length, found->value_length);
+    to = text_put_number(to, found->value_length);
     if (request->want_cas) {
         *to++ = ' ';
         to = text_put_number(to, found->cas);
@@ -56,39 +65,6 @@ static inline __attribute__((always_inline)) char *put_rest(char *to, const stru
     to = TEXT_PUT(to, "\r\n");
     to = text_put_short(to, found->value, found->value_length);
     return TEXT_PUT(to, "\r\n");
-}
-
-/* Where the line of a key and its value ends, which begins at `to`. `flags` has FLAGS_BYTES. */
-static inline __attribute__((always_inline)) char *
-put_value(char *to, const struct request *request, const struct request_key *key, const char *flags,
-          size_t flags_length, const struct found *found)
-{
-    to = text_put_short(TEXT_PUT(to, "VALUE "), key->bytes, key->length);
-    return put_rest(to, request, flags, flags_length, found);
-}
-
-/*
- * The first of these whose values are of one byte, as long as it is the same one: existence keys
- * that are there. What stands after the first key is copied whole after the others. Returns how
- * many; *to becomes where they end.
- */
-static __attribute__((noinline)) size_t put_alike(char **to, const struct request *request,
-                                                  const struct request_key *keys, const char *flags,
-                                                  size_t flags_length, const struct found *found,
-                                                  size_t count)
-{
-    char *at = *to;
-    char rest[HIT_BYTES_MAX];
-    size_t length = (size_t)(put_rest(rest, request, flags, flags_length, found) - rest);
-    size_t i = 0;
-    CHECK(length <= FLAGS_BYTES);
-    for (; i < count && found[i].value_length == 1 && found[i].value[0] == found->value[0]; i++) {
-        at = text_put_short(TEXT_PUT(at, "VALUE "), keys[i].bytes, keys[i].length);
-        memcpy(at, rest, FLAGS_BYTES);
-        at += length;
-    }
-    *to = at;
-    return i;
 }
 
 /* The flags with a space on either side. Returns their bytes. */
@@ -105,14 +81,16 @@ static __attribute__((noinline)) void compose_value(struct buf *out, const struc
                                                     const struct hit *hit)
 {
     const struct found found = {hit->value, hit->value_length, hit->cas};
-    char flags[FLAGS_BYTES] = {0};
-    size_t flags_length = put_flags(flags, hit->flags);
     char *start = buf_room(out, HIT_BYTES_MAX + key->length + hit->value_length);
     if (UNLIKELY(start == NULL)) {
         return;
     }
-    char *end = put_value(start, request, key, flags, flags_length, &found);
-    buf_commit(out, (size_t)(end - start));
+    char *to = text_put_short(put_word(start), key->bytes, key->length);
+    *to++ = ' ';
+    to = text_put_number(to, hit->flags);
+    *to++ = ' ';
+    to = put_rest(to, request, &found);
+    buf_commit(out, (size_t)(to - start));
 }
 
 void text_compose_value(struct buf *out, const struct request *request,
@@ -138,10 +116,32 @@ void text_compose_values(struct buf *out, const struct request *request,
         return;
     }
     char *to = start;
-    bool alike = found[0].value_length == 1 && !request->want_cas;
-    size_t i = alike ? put_alike(&to, request, keys, words, words_length, found, count) : 0;
-    for (; i < count; i++) {
-        to = put_value(to, request, &keys[i], words, words_length, &found[i]);
+    for (size_t i = 0; i < count; i++) {
+        to = text_put_short(put_word(to), keys[i].bytes, keys[i].length);
+        memcpy(to, words, sizeof(words));
+        to = put_rest(to + words_length, request, &found[i]);
+    }
+    buf_commit(out, (size_t)(to - start));
+}
+
+void text_compose_alike(struct buf *out, const struct request_key *keys, size_t count, char value,
+                        uint32_t flags)
+{
+    const struct request_key *last = &keys[count - 1];
+    size_t key_bytes = (size_t)(last->bytes + last->length - keys[0].bytes); /* of one line */
+    char rest[FLAGS_BYTES] = {0}; /* what stands after each key */
+    char *rest_end = TEXT_PUT(rest + put_flags(rest, flags), "1\r\n");
+    *rest_end++ = value;
+    size_t rest_length = (size_t)(TEXT_PUT(rest_end, "\r\n") - rest);
+    char *start = buf_room(out, count * HIT_BYTES_MAX + key_bytes);
+    if (UNLIKELY(start == NULL)) {
+        return;
+    }
+    char *to = start;
+    for (size_t i = 0; i < count; i++) {
+        to = text_put_short(put_word(to), keys[i].bytes, keys[i].length);
+        memcpy(to, rest, sizeof(rest));
+        to += rest_length;
     }
     buf_commit(out, (size_t)(to - start));
 }

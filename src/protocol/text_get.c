@@ -32,28 +32,26 @@ static enum keys_end text_get_collect(const struct text_parser *parser, const ch
     struct request_key *keys = parser->batch->keys + parser->batch->key_count;
     uint32_t room = PROTOCOL_BATCH_KEYS - parser->batch->key_count;
     uint32_t most = room < PROTOCOL_GET_KEYS_BLOCK ? room : PROTOCOL_GET_KEYS_BLOCK;
+    struct request_key *key = keys;
     struct text_marks marks = text_marks_begin(*at, limit);
     const char *from = *at;
     const char *mark;
-    *count = 0;
-    for (; (mark = text_marks_next(&marks)) < limit; from = mark + 1) {
+    enum keys_end end = KEYS_CUT;
+    for (; end == KEYS_CUT && (mark = text_marks_next(&marks)) < limit; from = mark + 1) {
         size_t length = (size_t)(text_tokens_word_end(from, mark) - from);
-        if (length > 0) {
-            *at = from;
-            if (UNLIKELY(length > PROTOCOL_KEY_MAX)) {
-                return KEYS_LONG;
-            }
-            if (UNLIKELY(*count == most)) {
-                return most < PROTOCOL_GET_KEYS_BLOCK ? KEYS_ROOM : KEYS_BLOCK;
-            }
-            keys[(*count)++] = (struct request_key){.bytes = from, .length = (uint32_t)length};
+        if (LIKELY(length - 1 < PROTOCOL_KEY_MAX) && LIKELY(key < keys + most)) {
+            *key++ = (struct request_key){.bytes = from, .length = (uint32_t)length};
+        } else if (length > 0) {
+            end = length > PROTOCOL_KEY_MAX        ? KEYS_LONG
+                  : most < PROTOCOL_GET_KEYS_BLOCK ? KEYS_ROOM
+                                                   : KEYS_BLOCK;
+            break;
         }
-        if (*mark == '\n') {
-            *at = mark + 1;
-            return KEYS_LINE;
-        }
+        end = *mark == '\n' ? KEYS_LINE : KEYS_CUT;
     }
-    return KEYS_CUT;
+    *count = (uint32_t)(key - keys);
+    *at = from;
+    return end;
 }
 
 /* Looks through the keys from `at` to the newline. KEYS_LINE: all are good. */

@@ -98,7 +98,7 @@ static inline const char *text_marks_next(struct text_marks *marks)
         marks->block += TEXT_MARKS_BLOCK;
         marks->left = text_marks_block(marks->block, (size_t)(marks->end - marks->block));
     }
-    const char *mark = marks->block + __builtin_ctzll(marks->left) / TEXT_MARKS_BITS;
+    const char *mark = marks->block + (unsigned)__builtin_ctzll(marks->left) / TEXT_MARKS_BITS;
     marks->left &= marks->left - 1;
     return mark;
 }

@@ -176,6 +176,8 @@ void text_compose_value(struct buf *out, const struct request *request,
 void text_compose_values(struct buf *out, const struct request *request,
                          const struct request_key *keys, const struct found *found, size_t count,
                          size_t value_bytes, uint32_t flags);
+void text_compose_alike(struct buf *out, const struct request_key *keys, size_t count, char value,
+                        uint32_t flags);
 void text_compose_miss(struct buf *out, const struct request *request,
                        const struct request_key *key);
 void text_compose_end(struct buf *out, const struct request *request);

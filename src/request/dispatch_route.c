@@ -57,8 +57,8 @@ static enum key_kind find_plain(struct dispatch_worker *worker, const struct req
 }
 
 /* Finds what a key names: fills space and the operation's id, slot or member. */
-static inline enum key_kind find(struct dispatch_worker *worker, const struct request_key *bytes,
-                                 struct dispatch_key *key)
+static inline __attribute__((always_inline)) enum key_kind
+find(struct dispatch_worker *worker, const struct request_key *bytes, struct dispatch_key *key)
 {
     struct pattern_match *match = &worker->match;
     enum pattern_result result =
@@ -317,26 +317,69 @@ static uint32_t load_ones(struct dispatch_worker *worker, const struct request *
                           struct dispatch_chunk *chunk, uint32_t count)
 {
     const struct request_batch *batch = &worker->batch;
-    const struct request *end = &batch->requests[batch->request_count];
     struct route route = request_route_of(request);
     enum verb verb = request->verb;
     bool uniform = chunk->uniform;
+    uint32_t left = batch->request_count - worker->route_request;
+    uint32_t room = DISPATCH_CHUNK_KEYS - count;
+    uint32_t most = left < room ? left : room;
     struct dispatch_key *key = &chunk->keys[count];
-    const struct dispatch_key *keys_end = &chunk->keys[DISPATCH_CHUNK_KEYS];
+    uint32_t n = 0;
 
-    if ((size_t)(keys_end - key) < (size_t)(end - request)) {
-        end = request + (keys_end - key);
-    }
     chunk->gets &= route.gets;
     do {
-        route.request = request;
-        route_key(worker, &route, &batch->keys[request->first_key], key);
+        route.request = request++;
+        route_key(worker, &route, &batch->keys[route.request->first_key], key);
         uniform &= is_uniform(chunk, key++);
-    } while (++request < end && request->verb == verb && request->keys == 1 && route.usual &&
+    } while (++n < most && request->verb == verb && request->keys == 1 && route.usual &&
              request->exptime == 0 && is_usual(request, route.least));
     chunk->uniform = uniform;
-    worker->route_request = (uint32_t)(request - batch->requests);
-    return (uint32_t)(key - chunk->keys);
+    worker->route_request += n;
+    return count + n;
+}
+
+/* Returns whether a key of a get is one whose head says all of the keys that begin like it, but for
+ * their ids and members. */
+static inline bool begins_page(const struct dispatch_worker *worker, const struct dispatch_key *key)
+{
+    return pattern_head_known(worker->spaces->patterns, &worker->match.head) &&
+           key->command->call == COMMAND_CALL_READ && key->op.slot == ENGINE_SLOT_RECORD;
+}
+
+/* Routes keys of a get that begin like the one before `key`, until one does not. Returns how many:
+ * of a page all. Apart, so that it has the registers to itself. */
+static __attribute__((noinline)) uint32_t load_page(const struct dispatch_worker *worker,
+                                                    const struct request_key *bytes,
+                                                    struct dispatch_key *key, uint32_t most)
+{
+    const struct pattern_head *head = &worker->match.head;
+    const struct command *command = key[-1].command;
+    struct space *space = key[-1].space;
+    enum engine_verb verb = key[-1].op.verb;
+    bool want_cas = key[-1].op.want_cas;
+    uint64_t serial = worker->serial;
+    uint32_t n = 0;
+
+    for (; n < most; n++, key++) {
+        uint64_t id;
+        const char *rest = pattern_head_read(head, bytes[n].bytes, bytes[n].length, &id);
+        const char *end = bytes[n].bytes + bytes[n].length;
+
+        if (UNLIKELY(rest == NULL) || (UNLIKELY(rest != end) && !head->with_member)) {
+            break;
+        }
+        key->op.verb = verb;
+        key->op.slot = ENGINE_SLOT_RECORD;
+        key->op.id = id;
+        key->op.member = rest;
+        key->op.member_length = (uint32_t)(end - rest);
+        key->op.want_cas = want_cas;
+        key->op.ticket.serial = serial;
+        key->command = command;
+        key->space = space;
+        key->delete_after = false;
+    }
+    return n;
 }
 
 /* Routes the next keys of one request, up to a full chunk. */
@@ -358,6 +401,11 @@ static uint32_t load_request(struct dispatch_worker *worker, const struct reques
     while (key < end) {
         route_key(worker, &route, bytes++, key);
         uniform &= is_uniform(chunk, key++);
+        if (route.gets && begins_page(worker, key - 1)) {
+            uint32_t n = load_page(worker, bytes, key, (uint32_t)(end - key));
+            key += n;
+            bytes += n;
+        }
     }
     chunk->uniform = uniform;
     if (worker->route_key == request->keys) {
@@ -365,6 +413,24 @@ static uint32_t load_request(struct dispatch_worker *worker, const struct reques
         worker->route_key = 0;
     }
     return count + most;
+}
+
+/* Prepares the keys of a chunk that was loaded. */
+static inline void chunk_prepare(struct dispatch_worker *worker, struct dispatch_chunk *chunk,
+                                 uint32_t count)
+{
+    chunk->count = count;
+    chunk->cursor = 0;
+    chunk->read_to = 0;
+    if (count == 0) {
+        return;
+    }
+    if (UNLIKELY(worker->own.sample_in <= count)) {
+        dispatch_watch_keys(worker, chunk);
+    } else {
+        worker->own.sample_in -= count;
+    }
+    by_engine(worker, chunk, 0, count, BATCH_PREPARE);
 }
 
 /* Routes and prepares the next keys of the batch into a chunk that was run. */
@@ -386,27 +452,37 @@ static void chunk_load(struct dispatch_worker *worker, struct dispatch_chunk *ch
             count = load_request(worker, request, chunk, count);
         }
     }
-    chunk->count = count;
-    chunk->cursor = 0;
-    chunk->read_to = 0;
-    if (count == 0) {
-        return;
-    }
-    if (UNLIKELY(worker->own.sample_in <= count)) {
-        dispatch_watch_keys(worker, chunk);
-    } else {
-        worker->own.sample_in -= count;
-    }
-    by_engine(worker, chunk, 0, count, BATCH_PREPARE);
+    chunk_prepare(worker, chunk, count);
+}
+
+/* The same of a batch that is one request of one key, the short way. */
+static void load_lone(struct dispatch_worker *worker, const struct request *request)
+{
+    const struct route route = request_route_of(request);
+    struct dispatch_chunk *chunk = worker->chunk;
+    struct dispatch_key *key = &chunk->keys[0];
+
+    route_key(worker, &route, &worker->batch.keys[request->first_key], key);
+    chunk->uniform = key->command->call != COMMAND_CALL_NONE;
+    chunk->gets = route.gets;
+    worker->route_request = 1;
+    chunk_prepare(worker, chunk, 1);
 }
 
 void dispatch_route_begin(struct dispatch_worker *worker)
 {
+    const struct request_batch *batch = &worker->batch;
+    const struct request *first = &batch->requests[0];
+
     worker->route_request = 0;
     worker->route_key = 0;
     worker->next->count = worker->next->cursor = 0;
+    if (batch->request_count == 1 && first->keys == 1 && command_has_keys(first->verb)) {
+        load_lone(worker, first);
+        return;
+    }
     chunk_load(worker, worker->chunk);
-    if (UNLIKELY(worker->route_request < worker->batch.request_count)) {
+    if (UNLIKELY(worker->route_request < batch->request_count)) {
         chunk_load(worker, worker->next);
     }
 }

@@ -164,6 +164,42 @@ static void block_hit(struct dispatch_worker *worker, const struct request *requ
     block->hits++;
 }
 
+/* Composes the answers to the first `most` of these keys, up to one that was not found. Returns how
+ * many. */
+static inline uint32_t compose_found(struct dispatch_worker *worker, const struct request *request,
+                                     const struct request_key *bytes,
+                                     const struct dispatch_key *keys, uint32_t most)
+{
+    size_t value_bytes = 0;
+    uint32_t n = 0;
+    for (; n < most && keys[n].op.status == ENGINE_DONE; n++) {
+        const struct engine_op *op = &keys[n].op;
+        worker->found[n] = (struct found){op->value, op->value_length, op->cas_now};
+        value_bytes += op->value_length;
+    }
+    if (n > 0) {
+        worker->codec->compose_values(worker->out, request, bytes, worker->found, n, value_bytes,
+                                      keys->space->engine->flags);
+    }
+    return n;
+}
+
+/* The same of a space that has one value alone. */
+static inline uint32_t compose_alike(struct dispatch_worker *worker,
+                                     const struct request_key *bytes,
+                                     const struct dispatch_key *keys, uint32_t most)
+{
+    const struct engine *engine = keys->space->engine;
+    uint32_t n = 0;
+    while (n < most && keys[n].op.status == ENGINE_DONE) {
+        n++;
+    }
+    if (n > 0) {
+        worker->codec->compose_alike(worker->out, bytes, n, engine->only_value, engine->flags);
+    }
+    return n;
+}
+
 /*
  * The keys from here on that were read and found are composed together, as far as this chunk has
  * them. Returns how many; 0: the next one is for block_key().
@@ -182,16 +218,11 @@ static inline uint32_t block_several(struct dispatch_worker *worker, const struc
     }
     uint32_t read = chunk->read_to - chunk->cursor;
     uint32_t most = read < left ? read : left;
-    size_t value_bytes = 0;
-    uint32_t n = 0;
-    for (; n < most && keys[n].op.status == ENGINE_DONE; n++) {
-        const struct engine_op *op = &keys[n].op;
-        worker->found[n] = (struct found){op->value, op->value_length, op->cas_now};
-        value_bytes += op->value_length;
-    }
+    bool alike = keys->space->engine->only_value != 0 && worker->codec->compose_alike != NULL &&
+                 !request->want_cas && request->meta.line == NULL;
+    uint32_t n = alike ? compose_alike(worker, bytes, keys, most)
+                       : compose_found(worker, request, bytes, keys, most);
     if (n > 0) {
-        worker->codec->compose_values(worker->out, request, bytes, worker->found, n, value_bytes,
-                                      keys->space->engine->flags);
         dispatch_tally_of(worker, keys->space)->hits += n;
         block->hits += n;
         chunk->cursor += n;

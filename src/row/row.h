@@ -100,9 +100,7 @@
 #define ROW_ARRIVALS   64   /* new ids of the row that say where the stream is */
 #define ROW_LOOKED_AT  16   /* newest tables looked at one by one before a binary search */
 
-/*
- * Layers of a table. With a log it is one: images, journal and files know of a table and its layer.
- */
+/* Layers of a table. With a log it is one: images, journal, files know of a table and its layer. */
 #define ROW_LAYERS_MAX 15
 
 /*
@@ -347,8 +345,7 @@ bool row_init(struct row *row, const struct row_config *config, const struct tab
               struct engine *engine);
 void row_fini(struct row *row);
 
-/* Returns the bytes of a pool for ids apart of this many tables; for one: usual, at least `least`.
- */
+/* The bytes of a pool for ids apart of this many tables; for one: usual, at least `least`. */
 static inline uint64_t row_apart_pool(unsigned tables, uint64_t usual, uint64_t least)
 {
     uint64_t bytes = usual;
@@ -376,9 +373,7 @@ static inline size_t row_rank(const struct row *row, uint64_t id, size_t n)
     return low;
 }
 
-/*
- * Returns the table of an id; NULL: below the oldest. A few ns: looks at the newest tables first.
- */
+/* Returns the table of an id; NULL: below the oldest. A few ns: the newest are looked at first. */
 static inline struct row_table *row_find(const struct row *row, uint64_t id)
 {
     size_t i = row->count;
@@ -427,6 +422,14 @@ static inline struct row_table *row_route(const struct row *row, uint64_t id)
         return NULL;
     }
     return table;
+}
+
+/* For who routes many ids: the newest table, of all from *from on. Others are for row_route(). */
+static inline struct row_table *row_newest(const struct row *row, uint64_t *from)
+{
+    bool known = row->count > 0 && !row->parted && row->dropped_ranges == 0;
+    *from = known ? row->bases[row->count - 1] : UINT64_MAX;
+    return known ? row->tables[row->count - 1] : NULL;
 }
 
 /* Returns what takes new ids of its range: its last layer, or the table itself. */

@@ -16,6 +16,7 @@
 #define LINES         (TABLE_BYTES / PHANTOM_LINE_BYTES)
 #define FOREIGN       10000000u
 #define FOREIGN_FIRST (1ull << 40) /* members are counted from 0 */
+#define LIKES         20u          /* members of an id */
 #define ALLOWED       1.1          /* times the target */
 #define SHOWN_WITHIN  0.1
 #define SIGMAS        4               /* what a count smaller than FOREIGN may stray */
@@ -29,6 +30,14 @@ static uint64_t member(uint64_t i)
     return hash_bytes(&i, sizeof(i), SEED);
 }
 
+/* Pairs as they come: ids of seconds << 22, a few members each, that hardly differ. */
+static uint64_t like(uint64_t i)
+{
+    char text[HASH_SHORT_MAX];
+    int length = snprintf(text, sizeof(text), "u%llu", (unsigned long long)(i % LIKES));
+    return hash_short(text, (size_t)length, i / LIKES << 22, SEED);
+}
+
 static double square_root(double x)
 {
     double root = x > 1 ? x : 1;
@@ -39,16 +48,23 @@ static double square_root(double x)
 }
 
 /* A filter with `members` of them. */
-static void open_filter(struct phantom_filter *filter, const struct phantom_plan *plan,
-                        uint64_t members)
+typedef uint64_t hash_fn(uint64_t i);
+static void open_filter_of(struct phantom_filter *filter, const struct phantom_plan *plan,
+                           uint64_t members, hash_fn *hash)
 {
     filter->lines = LINES;
     filter->bits = plan->bits;
     filter->words = memory_region_create(TABLE_BYTES);
     assert_non_null(filter->words);
     for (uint64_t i = 0; i < members; i++) {
-        phantom_filter_set(filter, member(i));
+        phantom_filter_set(filter, hash(i));
     }
+}
+
+static void open_filter(struct phantom_filter *filter, const struct phantom_plan *plan,
+                        uint64_t members)
+{
+    open_filter_of(filter, plan, members, member);
 }
 
 static void close_filter(struct phantom_filter *filter)
@@ -56,11 +72,11 @@ static void close_filter(struct phantom_filter *filter)
     memory_region_destroy(filter->words, TABLE_BYTES);
 }
 
-static uint64_t count_wrong(const struct phantom_filter *filter, uint64_t asked)
+static uint64_t count_wrong(const struct phantom_filter *filter, uint64_t asked, hash_fn *hash)
 {
     uint64_t wrong = 0;
     for (uint64_t i = 0; i < asked; i++) {
-        wrong += phantom_filter_holds(filter, member(FOREIGN_FIRST + i));
+        wrong += phantom_filter_holds(filter, hash(FOREIGN_FIRST + i));
     }
     return wrong;
 }
@@ -78,7 +94,7 @@ static void test_rate_at_capacity(void **unused)
         for (uint64_t j = 0; j < capacity; j += 7) {
             assert_true(phantom_filter_holds(&filter, member(j)));
         }
-        double wrong = (double)count_wrong(&filter, asked);
+        double wrong = (double)count_wrong(&filter, asked, member);
         double target = rates[i] * (double)asked;
         double shown = phantom_filter_rate(&filter);
         printf("%g: %u bits set, %.2f bits a member, wrong %.3g (planned %.3g, shown %.3g)\n",
@@ -89,6 +105,27 @@ static void test_rate_at_capacity(void **unused)
         assert_true(shown > rates[i] * (1 - SHOWN_WITHIN) && shown < rates[i] * (1 + SHOWN_WITHIN));
         close_filter(&filter);
     }
+}
+
+/* The rate does not suffer from pairs that are alike. */
+static void test_rate_of_likes(void **unused)
+{
+    (void)unused;
+    uint64_t asked = test_scaled(FOREIGN);
+    struct phantom_filter filter;
+    struct phantom_plan plan;
+    phantom_filter_plan(0.001, &plan);
+    uint64_t capacity = (uint64_t)(LINES * plan.load);
+    open_filter_of(&filter, &plan, capacity, like);
+    for (uint64_t j = 0; j < capacity; j += 7) {
+        assert_true(phantom_filter_holds(&filter, like(j)));
+    }
+    double wrong = (double)count_wrong(&filter, asked, like);
+    double target = 0.001 * (double)asked;
+    double stray = asked < FOREIGN ? SIGMAS * square_root(target) : 0;
+    printf("likes: wrong %.3g\n", wrong / (double)asked);
+    assert_true(wrong <= ALLOWED * target + stray);
+    close_filter(&filter);
 }
 
 /* Half full and nearly empty, too, the shown rate is the true one. */
@@ -157,9 +194,8 @@ static void test_one_member(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_one_member),
-        cmocka_unit_test(test_rate_at_capacity),
+        cmocka_unit_test(test_plans),      cmocka_unit_test(test_rate_of_likes),
+        cmocka_unit_test(test_one_member), cmocka_unit_test(test_rate_at_capacity),
         cmocka_unit_test(test_shown_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

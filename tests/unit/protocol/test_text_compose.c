@@ -141,8 +141,7 @@ static void test_values_together(void **unused)
             keys[i] = (struct request_key){at, length};
             at += length + 1;
             found[i].value = bytes + test_random_below(&random, 3);
-            found[i].value_length = /* those of one byte are composed apart */
-                test_random_below(&random, 2) == 0 ? 1 : test_random_below(&random, 50);
+            found[i].value_length = test_random_below(&random, 50);
             found[i].cas = UINT64_MAX >> test_random_below(&random, 64);
             value_bytes += found[i].value_length;
             const struct hit hit = {.value = found[i].value,
@@ -152,6 +151,30 @@ static void test_values_together(void **unused)
             text_codec()->compose_value(&single, &request, &keys[i], &hit);
         }
         text_codec()->compose_values(&out, &request, keys, found, count, value_bytes, flags);
+        assert_int_equal(out.length, single.length);
+        assert_memory_equal(out.data, single.data, out.length);
+        buf_fini(&out);
+        buf_fini(&single);
+    }
+}
+
+/* Of one value alone: as if each key had been composed by itself. */
+static void test_values_alike(void **unused)
+{
+    (void)unused;
+    char line[PROTOCOL_KEY_MAX * 2];
+    memset(line, 'k', sizeof(line));
+    for (uint32_t length = 1; length <= PROTOCOL_KEY_MAX; length++) {
+        const struct request request = {.verb = VERB_GET};
+        const struct request_key keys[] = {{line, length}, {line + length, PROTOCOL_KEY_MAX}};
+        const struct hit hit = {
+            .value = "1", .value_length = 1, .flags = UINT32_MAX >> length % 32};
+        struct buf out, single;
+        buf_init(&out, 1 << 20, NULL);
+        buf_init(&single, 1 << 20, NULL);
+        text_codec()->compose_alike(&out, keys, 2, '1', hit.flags);
+        text_codec()->compose_value(&single, &request, &keys[0], &hit);
+        text_codec()->compose_value(&single, &request, &keys[1], &hit);
         assert_int_equal(out.length, single.length);
         assert_memory_equal(out.data, single.data, out.length);
         buf_fini(&out);
@@ -237,10 +260,10 @@ static void test_bytes_max(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statuses),  cmocka_unit_test(test_error_lines_are_short),
-        cmocka_unit_test(test_values),    cmocka_unit_test(test_values_together),
-        cmocka_unit_test(test_stats),     cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_bytes_max),
+        cmocka_unit_test(test_statuses),     cmocka_unit_test(test_error_lines_are_short),
+        cmocka_unit_test(test_values),       cmocka_unit_test(test_values_together),
+        cmocka_unit_test(test_values_alike), cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_no_room),      cmocka_unit_test(test_bytes_max),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

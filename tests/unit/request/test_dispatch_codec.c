@@ -4,12 +4,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "harness.h"
+#include "tests/support/random.h"
 
 #define HEADER_BYTES 24
 #define EXTRAS_BYTES 20 /* delta, initial, expiration */
@@ -87,9 +90,116 @@ static void test_meta_count(void **state)
     close(text);
 }
 
+/* Real engines, with members as well. */
+static int setup_pages(void **state)
+{
+    (void)state;
+    harness_init(&harness, 1);
+    struct space_settings *likes = &harness.settings.spaces[harness.settings.space_count++];
+
+    harness.create = space_engine_create;
+    *likes = (struct space_settings){.kind = SPACE_PHANTOM,
+                                     .name = "l",
+                                     .key = "l:{id}:{member}",
+                                     .row = {.table_bytes = 1u << 20, .tables = 1},
+                                     .false_positives = 0.001};
+    harness_start(&harness);
+    return 0;
+}
+
+static int teardown_pages(void **state)
+{
+    (void)state;
+    harness_fini(&harness);
+    return 0;
+}
+
+#define PAGE_KEYS_MAX 30
+#define ROUNDS        500
+
+/* Keys that begin alike, and go on or end in another way. */
+static const char *const page_keys[] = {
+    "f:1234567890123456701",
+    "f:1234567890123456702",
+    "f:1234567890123456703",
+    "f:1234567890123456704",
+    "f:1234567890123456702.a",
+    "f:1234567890123456702.",
+    "f:1234567890123456702.x",
+    "f:1234567890123456702b",
+    "f:12345678901234567020",
+    "f:12",
+    "f:",
+    "f:1234567890x23456702",
+    "f:9934567890123456702",
+    "c:1234567890123456701",
+    "nothing",
+    "l:1234567890123456701:u",
+    "l:1234567890123456702:u7",
+    "l:1234567890123456703:u7",
+    "l:1234567890123456703:",
+    "l:1234567890123456703",
+    "l:1234567890123456702:a member of 16",
+    "{f:1234567890123456702}",
+    "l:1234567890123456702:one of more than 16",
+};
+#define PAGE_KEYS (sizeof(page_keys) / sizeof(page_keys[0]))
+
+static char *get(int fd, const char *keys)
+{
+    char line[PAGE_KEYS_MAX * 64];
+
+    snprintf(line, sizeof(line), "get%s\r\n", keys);
+    harness_say(fd, line);
+    return harness_until_end(fd);
+}
+
+/* A page says of each key what a get of it alone says. */
+static void test_pages(void **state)
+{
+    (void)state;
+    static const char end[] = "END\r\n";
+    int fd = harness_connect(&harness);
+    struct test_random random = {test_seed()};
+
+    harness_ask(fd, "set f:1234567890123456701 0 0 3\r\n1,2\r\n", "STORED\r\n");
+    harness_ask(fd, "set f:1234567890123456702 0 0 5\r\n777,8\r\n", "STORED\r\n");
+    harness_ask(fd, "set c:1234567890123456701 0 0 3\r\n3,4\r\n", "STORED\r\n");
+    for (size_t i = 0; i < PAGE_KEYS; i++) {
+        char line[128];
+
+        snprintf(line, sizeof(line), "add %s 0 0 1\r\n1\r\n", page_keys[i]);
+        if (page_keys[i][0] == 'l' && page_keys[i][21] == ':' && page_keys[i][22] != '\0' &&
+            i % 2) {
+            harness_ask(fd, line, "STORED\r\n");
+        }
+    }
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        size_t count = 2 + test_random_below(&random, PAGE_KEYS_MAX - 1);
+        char keys[PAGE_KEYS_MAX * 64] = "";
+        char each[PAGE_KEYS_MAX * 128] = "";
+
+        for (size_t i = 0; i < count; i++) {
+            char key[64];
+
+            snprintf(key, sizeof(key), " %s", page_keys[test_random_below(&random, PAGE_KEYS)]);
+            strcat(keys, key);
+            char *one = get(fd, key);
+            strncat(each, one, strlen(one) - strlen(end));
+            free(one);
+        }
+        strcat(each, end);
+        char *page = get(fd, keys);
+        assert_string_equal(page, each);
+        free(page);
+    }
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_pages, setup_pages, teardown_pages),
         HARNESS_TEST(test_initial, &creating),
         HARNESS_TEST(test_meta_count, &creating),
     };
