@@ -116,6 +116,25 @@ static inline const char *pattern_head_rest(const struct pattern_head *head, con
     return is ? at : NULL;
 }
 
+/* Reads a key that begins with the head: its id, and where its tail or member begins. NULL: it does
+ * not, or is none as it stands. */
+static inline const char *pattern_head_read(const struct pattern_head *head, const char *key,
+                                            size_t length, uint64_t *id)
+{
+    size_t digits_end = (size_t)head->length + 16;
+    if (UNLIKELY(length < digits_end) || !pattern_head_fits(head, key, id)) {
+        return NULL;
+    }
+    return pattern_head_rest(head, key + digits_end, key + length);
+}
+
+/* Is the head that of a key of this set, the one that was matched last? */
+static inline bool pattern_head_known(const struct pattern_set *set,
+                                      const struct pattern_head *head)
+{
+    return head->set == ((const struct pattern_number *)set)->number;
+}
+
 /*
  * The same of a key that follows another: match is that one's, or zeros, and its space is tried
  * first, since one page is of one space.
@@ -124,16 +143,13 @@ static inline enum pattern_result pattern_match_next(const struct pattern_set *s
                                                      size_t length, struct pattern_match *match)
 {
     const struct pattern_head *head = &match->head;
-    const char *end = key + length;
-    const char *at = key + head->length + 16;
     uint64_t id;
-    if (LIKELY(head->set == ((const struct pattern_number *)set)->number && at <= end) &&
-        LIKELY(pattern_head_fits(head, key, &id))) {
-        const char *rest = pattern_head_rest(head, at, end);
+    if (LIKELY(pattern_head_known(set, head))) {
+        const char *rest = pattern_head_read(head, key, length, &id);
         if (LIKELY(rest != NULL)) {
             match->id = id;
             match->rest = rest;
-            match->rest_length = (uint32_t)(end - rest);
+            match->rest_length = (uint32_t)(key + length - rest);
             return head->with_member ? PATTERN_MEMBER : PATTERN_RECORD;
         }
     }
