@@ -124,6 +124,10 @@ static void test_neighbours_differ(void **state)
                 "set f:3.a 0 0 1\r\n5\r\nreplace f:9.a 0 0 1\r\n1\r\nset f:4.a 0 0 1\r\n6\r\n"
                 "get f:9.a f:4.a\r\n",
                 "STORED\r\nNOT_STORED\r\nSTORED\r\nVALUE f:4.a 0 1\r\n6\r\nEND\r\n");
+    harness_ask(fd,
+                "set f:5.a 0 0 1 noreply\r\n5\r\nset f:5.a 0 -1 1\r\n6\r\n"
+                "get f:5.a\r\n",
+                "STORED\r\nEND\r\n");
     harness_ask(fd, "mg f:2.a v\r\nmg f:2.a v N0\r\nmg f:2.a v\r\n",
                 "VA 1\r\n7\r\nCLIENT_ERROR invalid flag\r\nVA 1\r\n7\r\n");
     close(fd);
