@@ -393,22 +393,45 @@ static void counter_change_edit(struct counter *counter, struct engine_op *op,
     }
 }
 
-/* What nearly every increment is. False: it is something else, and nothing was changed. */
-static bool change_simply(struct counter *counter, struct engine_op *op, struct change_sink *sink)
+/* What nearly every increment is. `add` has space and sink. False: it is something else, and
+ * nothing was changed. */
+static inline bool add_simply(const struct counter *counter, struct engine_op *op,
+                              struct counter_add *add)
 {
     struct counter_table *table = counter_op_table(op);
-    struct counter_add add;
-    bool simple = adds(op) && op->slot >= 0 && !op->compare;
-    if (!simple || !num_parse(op->text, op->text_length, &add.delta) ||
+    bool simple = op->slot >= 0 && !op->compare;
+    if (!simple || !num_parse(op->text, op->text_length, &add->delta) ||
         counter_out_of_range(counter, op->id) || UNLIKELY(!table) ||
         UNLIKELY(counter_may_be_apart(table, op->id))) {
         return false;
     }
-    add.slot = (unsigned)op->slot;
-    add.down = op->verb == ENGINE_DECR;
+    add->slot = (unsigned)op->slot;
+    add->down = op->verb == ENGINE_DECR;
+    return counter_table_add(table, counter_op_locus(op), add);
+}
+
+size_t counter_add(struct engine *engine, struct engine_op *const *ops, size_t n,
+                   struct change_sink *sink, uint64_t *now)
+{
+    const struct counter *counter = (const struct counter *)engine;
+    struct counter_add add;
+    size_t done = 0;
     add.space = counter->engine.space;
     add.sink = sink;
-    if (!counter_table_add(table, counter_op_locus(op), &add)) {
+    CHECK(counter->magic == COUNTER_MAGIC);
+    while (done < n && add_simply(counter, ops[done], &add)) {
+        now[done++] = add.now;
+    }
+    return done;
+}
+
+/* An increment alone, and its answer. False: nothing was changed. */
+static bool change_simply(struct counter *counter, struct engine_op *op, struct change_sink *sink)
+{
+    struct counter_add add;
+    add.space = counter->engine.space;
+    add.sink = sink;
+    if (!adds(op) || !add_simply(counter, op, &add)) {
         return false;
     }
     op->status = ENGINE_DONE;

@@ -454,25 +454,4 @@ void table_shadow_group(const struct counter_table *t, uint64_t group, uint32_t 
         table_shadow_set(t, group, place, table_place_id(t, group, place, word));
     }
 }
-#else
-void table_shadow_set(const struct counter_table *t, uint64_t group, uint32_t place, uint64_t id)
-{
-    (void)t, (void)group, (void)place, (void)id;
-}
-
-void table_shadow_move(const struct counter_table *t, uint64_t group, uint32_t place,
-                       uint64_t to_group, uint32_t to_place)
-{
-    (void)t, (void)group, (void)place, (void)to_group, (void)to_place;
-}
-
-void table_shadow_check(const struct counter_table *t, uint64_t group, uint32_t place, uint64_t id)
-{
-    (void)t, (void)group, (void)place, (void)id;
-}
-
-void table_shadow_group(const struct counter_table *t, uint64_t group, uint32_t word)
-{
-    (void)t, (void)group, (void)word;
-}
 #endif

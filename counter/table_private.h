@@ -578,10 +578,18 @@ uint64_t table_words_id_of(const struct counter_table *t, unsigned group_bits,
 bool table_load_sections(struct counter_table *t, const struct table_file *file, char *error);
 
 /* Keeps or checks the full id beside a place in a build with ROLLCALL_SHADOW_IDS; else nothing. */
+#ifdef ROLLCALL_SHADOW_IDS
 void table_shadow_set(const struct counter_table *t, uint64_t group, uint32_t place, uint64_t id);
 void table_shadow_move(const struct counter_table *t, uint64_t group, uint32_t place,
                        uint64_t to_group, uint32_t to_place);
 void table_shadow_check(const struct counter_table *t, uint64_t group, uint32_t place, uint64_t id);
 void table_shadow_group(const struct counter_table *t, uint64_t group, uint32_t word); /* all */
+#else
+#define table_shadow_set(t, group, place, id) ((void)(t), (void)(group), (void)(place), (void)(id))
+#define table_shadow_move(t, group, place, to_group, to_place)                                     \
+    table_shadow_set((t), (group), (to_group), ((void)(place), (to_place)))
+#define table_shadow_check                 table_shadow_set
+#define table_shadow_group(t, group, word) table_shadow_set((t), (group), (word), 0)
+#endif
 
 #endif

@@ -56,6 +56,7 @@ static bool add_held(struct counter_table *t, const struct counter_locus *locus,
                      struct table_held *home, struct counter_add *add)
 {
     const struct counter_view_slot *slot = &t->view.slots[add->slot];
+    __asm__("" : "+r"(slot)); /* else GCC multiplies again for each field */
     int place = table_match(t, home->words, home->word, locus->rem, false);
     if (place < 0) {
         return false;
@@ -73,9 +74,9 @@ static bool add_held(struct counter_table *t, const struct counter_locus *locus,
     row_changed(&t->row);
     slot_store(home->words, at, slot, add->now + 1);
     home->changed = true;
-    struct change change;
-    change.values[add->slot] = add->now;
-    short_hand_over(&change, 1u << add->slot, add->space, locus->id, add->sink);
+    POINT("in the lock, before the LSN");
+    change_sink_put_slot(add->sink, add->space, locus->id, add->slot, add->now);
+    POINT("in the lock, after the LSN");
     return true;
 }
 

@@ -24,12 +24,19 @@ bool num_parse_long(const char *text, size_t length, uint64_t *value);
  */
 static inline bool num_parse(const char *text, size_t length, uint64_t *value)
 {
-    if (length != 1) {
+    if (length - 1 > 1) {
         return num_parse_long(text, length, value);
     }
     unsigned digit = (unsigned char)text[0] - (unsigned)'0'; /* most deltas, flags and lengths */
     if (digit > 9) {
         return false;
+    }
+    if (length == 2) {
+        unsigned last = (unsigned char)text[1] - (unsigned)'0';
+        if (last > 9) {
+            return false;
+        }
+        digit = digit * 10 + last;
     }
     *value = digit;
     return true;

@@ -41,6 +41,14 @@ static uint64_t sink_put(struct change_sink *sink, const struct change *change)
     return put_change(&sink_of(sink)->writer, change);
 }
 
+static uint64_t sink_put_slot(struct change_sink *sink, uint32_t space, uint64_t id, unsigned slot,
+                              uint64_t value)
+{
+    CHECK(space <= CHANGE_SPACE_MAX);
+    return journal_put_two(&sink_of(sink)->writer, CHANGE_RECORD_SLOT, (uint8_t)space,
+                           change_record_slot(slot), id, value);
+}
+
 /* The room stays the writer's until its next commit. */
 static void sink_cancel(struct change_sink *sink)
 {
@@ -50,6 +58,7 @@ static void sink_cancel(struct change_sink *sink)
 static const struct change_sink_functions sink_functions = {
     .reserve = sink_reserve,
     .put = sink_put,
+    .put_slot = sink_put_slot,
     .cancel = sink_cancel,
 };
 

@@ -14,6 +14,17 @@ static uint64_t null_put(struct change_sink *sink, const struct change *change)
     return 0;
 }
 
+static uint64_t null_put_slot(struct change_sink *sink, uint32_t space, uint64_t id, unsigned slot,
+                              uint64_t value)
+{
+    (void)sink;
+    (void)space;
+    (void)id;
+    (void)slot;
+    (void)value;
+    return 0;
+}
+
 static void null_cancel(struct change_sink *sink)
 {
     (void)sink;
@@ -22,6 +33,7 @@ static void null_cancel(struct change_sink *sink)
 static const struct change_sink_functions null_functions = {
     .reserve = null_reserve,
     .put = null_put,
+    .put_slot = null_put_slot,
     .cancel = null_cancel,
 };
 
@@ -31,4 +43,17 @@ struct change_sink *change_sink_null(void)
 {
     /* The null sink is constant: its functions write nothing into it. */
     return (struct change_sink *)&null_sink;
+}
+
+uint64_t change_sink_put_whole(struct change_sink *sink, uint32_t space, uint64_t id, unsigned slot,
+                               uint64_t value)
+{
+    struct change change = {.type = CHANGE_SLOTS,
+                            .space = space,
+                            .place = CHANGE_THERE,
+                            .id = id,
+                            .named = 1u << slot,
+                            .set = 1u << slot};
+    change.values[slot] = value;
+    return sink->functions->put(sink, &change);
 }

@@ -21,6 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/check.h"
+
 #define CHANGE_SLOTS_MAX 16 /* slots of a record; the counter schema's limit */
 
 enum change_type {
@@ -66,6 +68,10 @@ struct change_sink_functions {
     bool (*reserve)(struct change_sink *sink);
     /* Takes the change that `reserve` was asked for. Returns its position (LSN). Never fails. */
     uint64_t (*put)(struct change_sink *sink, const struct change *change);
+    /* The same of what most changes are: SLOTS of one slot, which was THERE and now holds `value`.
+     * NULL: `put` takes it. */
+    uint64_t (*put_slot)(struct change_sink *sink, uint32_t space, uint64_t id, unsigned slot,
+                         uint64_t value);
     /* Gives back a reserved room of a change that was not made. */
     void (*cancel)(struct change_sink *sink);
 };
@@ -76,6 +82,19 @@ struct change_sink {
 
 /* A sink that keeps nothing and always has room. Shared, never freed. */
 struct change_sink *change_sink_null(void);
+
+/* put_slot() of a sink that has none. */
+uint64_t change_sink_put_whole(struct change_sink *sink, uint32_t space, uint64_t id, unsigned slot,
+                               uint64_t value);
+
+static inline uint64_t change_sink_put_slot(struct change_sink *sink, uint32_t space, uint64_t id,
+                                            unsigned slot, uint64_t value)
+{
+    if (LIKELY(sink->functions->put_slot != NULL)) {
+        return sink->functions->put_slot(sink, space, id, slot, value);
+    }
+    return change_sink_put_whole(sink, space, id, slot, value);
+}
 
 enum change_event {
     CHANGE_EVENT_SPACE = 1, /* what the engine keeps for the space: slots, secrets */

@@ -7,16 +7,13 @@
 
 #define WORD         sizeof(uint64_t)
 #define ALL_SLOTS    ((1u << CHANGE_SLOTS_MAX) - 1)
-#define SLOT_BITS    4
-#define PLACE_BITS   2
-#define PLACE_MASK   ((1u << PLACE_BITS) - 1)
-#define SET_SHIFT    (SLOT_BITS + PLACE_BITS)
+#define PLACE_MASK   ((1u << CHANGE_RECORD_PLACE_BITS) - 1)
 #define SLOTS_SHIFT  16 /* where `set` stands after `named` */
 #define MEMBER_WORDS 3  /* id and two hashes */
 
 _Static_assert(CHANGE_SPACE_NAME_MAX + CHANGE_SPACE_KIND_MAX + 1 == CHANGE_SPACE_HEAD_BYTES,
                "a head is both words");
-_Static_assert(CHANGE_SLOTS_MAX == 1 << SLOT_BITS, "a slot's number fits its bits");
+_Static_assert(CHANGE_SLOTS_MAX == 1 << CHANGE_RECORD_SLOT_BITS, "a slot's number fits its bits");
 
 /* ---- to words ---- */
 
@@ -25,7 +22,8 @@ static void change_record_encode_slot(const struct change *change, struct change
     unsigned slot = (unsigned)__builtin_ctz(change->named);
     bool set = (change->set & change->named) != 0;
     record->type = CHANGE_RECORD_SLOT;
-    record->b = (uint8_t)(slot | (unsigned)change->place << SLOT_BITS | (unsigned)set << SET_SHIFT);
+    record->b = (uint8_t)(slot | (unsigned)change->place << CHANGE_RECORD_SLOT_BITS |
+                          (unsigned)set << CHANGE_RECORD_SET_SHIFT);
     record->words[1] = set ? change->values[slot] : 0;
     record->bytes = 2 * WORD;
 }
@@ -137,11 +135,11 @@ static bool change_record_decode_slot(uint8_t b, const uint64_t *words, size_t c
                                       struct change *change)
 {
     unsigned slot = b & (CHANGE_SLOTS_MAX - 1);
-    unsigned set = b >> SET_SHIFT;
+    unsigned set = b >> CHANGE_RECORD_SET_SHIFT;
     if (count != 2 || set > 1 || (set == 0 && words[1] != 0)) {
         return false;
     }
-    change->place = (enum change_place)(b >> SLOT_BITS & PLACE_MASK);
+    change->place = (enum change_place)(b >> CHANGE_RECORD_SLOT_BITS & PLACE_MASK);
     change->named = 1u << slot;
     change->set = set << slot;
     change->values[slot] = words[1];

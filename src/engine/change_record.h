@@ -49,6 +49,16 @@ struct change_record {
     uint64_t words[CHANGE_RECORD_WORDS_MAX];
 };
 
+#define CHANGE_RECORD_SLOT_BITS  4
+#define CHANGE_RECORD_PLACE_BITS 2
+#define CHANGE_RECORD_SET_SHIFT  (CHANGE_RECORD_SLOT_BITS + CHANGE_RECORD_PLACE_BITS)
+
+/* `b` of a change of one slot that was THERE and is set (change_sink_functions.put_slot). */
+static inline uint8_t change_record_slot(unsigned slot)
+{
+    return (uint8_t)(slot | 1u << CHANGE_RECORD_SET_SHIFT);
+}
+
 /* space at most CHANGE_SPACE_MAX. */
 void change_record_encode(const struct change *change, struct change_record *record);
 

@@ -138,8 +138,8 @@ struct engine_op {
     uint32_t text_length; /* SET ADD REPLACE CAS: the value; INCR DECR: the delta, as sent */
     const char *text;
     uint64_t cas;        /* CAS: the token */
-    bool compare;        /* INCR DECR DELETE APPEND PREPEND: EXISTS unless `cas` is the token */
     uint64_t initial;    /* INCR, DECR: value of what they create */
+    bool compare;        /* INCR DECR DELETE APPEND PREPEND: EXISTS unless `cas` is the token */
     bool create_initial; /* INCR, DECR: an absent one becomes `initial`, the delta not applied */
     bool create_never;   /* INCR, DECR: an absent one stays absent, whatever the role */
     bool want_cas;       /* READ, and changes that end in DONE: the token then into `cas_now` */

@@ -5,7 +5,27 @@
 
 #include "base/hash.h"
 
-#define SOME_MARK '+' /* between the names of a key that names several slots */
+#define SPREAD_TRIES_MAX 10000 /* one in six will do for as many slots as there may be */
+#define SOME_MARK        '+'   /* between the names of a key that names several slots */
+
+/* Gives each name of up to eight bytes its place. False: two meet in one. */
+static bool slots_place(struct engine_slots *slots)
+{
+    memset(slots->places, 0, sizeof(slots->places));
+    uint64_t taken = 0;
+    for (unsigned i = 0; i < slots->count; i++) {
+        uint64_t place = slots->heads[i] * slots->spread >> (64 - ENGINE_SLOTS_PLACE_BITS);
+        bool is_short = slots->lengths[i] <= TEXT_WORD_BYTES;
+        if (is_short && (taken >> place & 1) != 0) {
+            return false;
+        }
+        if (is_short) {
+            taken |= 1ull << place;
+            slots->places[place] = (uint8_t)i;
+        }
+    }
+    return true;
+}
 
 void engine_slots_add(struct engine_slots *slots, const char *name)
 {
@@ -17,6 +37,10 @@ void engine_slots_add(struct engine_slots *slots, const char *name)
     slots->lengths[i] = (uint8_t)length;
     slots->heads[i] = text_word(slots->names[i], length);
     slots->hashes[i] = hash_bytes(slots->names[i], length, 0);
+    for (unsigned tries = 0; slots->spread == 0 || !slots_place(slots); tries++) {
+        CHECK(tries < SPREAD_TRIES_MAX); /* no two names are the same */
+        slots->spread = hash_u64(tries) | 1;
+    }
 }
 
 int engine_slots_find_long(const struct engine_slots *slots, const char *name, size_t length)

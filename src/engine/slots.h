@@ -14,14 +14,21 @@
 #include "base/text_word.h"
 #include "engine/engine.h"
 
+#define ENGINE_SLOTS_PLACE_BITS                                                                    \
+    6 /* four times as many places as slots: a few tries spread them                               \
+       */
+
 /* In the configuration's order. All zero at first. */
 struct engine_slots {
     unsigned count;
     uint32_t all; /* bit a slot */
     char names[ENGINE_SLOTS_MAX][ENGINE_SPACE_NAME_MAX + 1];
     uint8_t lengths[ENGINE_SLOTS_MAX];
-    uint64_t heads[ENGINE_SLOTS_MAX];  /* every slot key is compared with them: engine_slots_find */
+    uint64_t heads[ENGINE_SLOTS_MAX];  /* every slot key is compared with one: engine_slots_find */
     uint64_t hashes[ENGINE_SLOTS_MAX]; /* for tokens */
+    /* A head times this number, its highest bits: the place of its slot, and of no other's. */
+    uint64_t spread;
+    uint8_t places[1 << ENGINE_SLOTS_PLACE_BITS];
 };
 
 /* At most ENGINE_SLOTS_MAX names, each at most ENGINE_SPACE_NAME_MAX long. */
@@ -39,12 +46,8 @@ static inline int engine_slots_find(const struct engine_slots *slots, const char
         return engine_slots_find_long(slots, name, length);
     }
     uint64_t head = text_word(name, length);
-    for (unsigned i = 0; i < slots->count; i++) {
-        if (slots->heads[i] == head && slots->lengths[i] == length) {
-            return (int)i;
-        }
-    }
-    return -1;
+    unsigned i = slots->places[head * slots->spread >> (64 - ENGINE_SLOTS_PLACE_BITS)];
+    return slots->heads[i] == head && slots->lengths[i] == length ? (int)i : -1;
 }
 
 /*

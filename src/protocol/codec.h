@@ -71,6 +71,12 @@ struct codec {
     /* Composes any other reply, also of quiet requests: the codec knows what they are to hear. */
     void (*compose)(struct buf *out, const struct request *request, const struct reply *reply);
     /*
+     * The same of `count` requests INCR or DECR without meta flags or want_cas, whose numbers are
+     * these. NULL: each by itself.
+     */
+    void (*compose_numbers)(struct buf *out, const struct request *requests,
+                            const uint64_t *numbers, size_t count);
+    /*
      * Says where a get of several keys goes on when only its first `answered` keys are answered:
      * fills the parser's state there and the offset in the parsed bytes. 0 < answered < keys.
      */

@@ -174,6 +174,8 @@ struct request {
     bool plain_only;    /* it asks for what only plain values can do: refused for others */
     bool more;          /* a block of a get that goes on in the next request: no END yet */
     bool swallow_after; /* informative: a refused data block follows */
+    bool bare;          /* a change that asks for nothing more, its one key and a value for ids
+                           apart (flags are plain values'): a codec that knows may say so */
     enum reply_status refusal : 8; /* VERB_ERROR: REPLY_ERROR, _CLIENT_ERROR or _SERVER_ERROR … */
     enum reply_detail detail : 8;  /* … what it is about … */
     const char *text;              /* … and the text after it (static) */

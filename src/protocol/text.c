@@ -106,35 +106,78 @@ static enum text_step run_line(struct text_parser *parser, struct text_line *lin
     return command->parse(parser, command, line);
 }
 
+#define INCREMENT_VERB 5 /* bytes of "incr " and "decr " */
+
+/* Returns what a line begins with. VERB_ERROR: neither of them. */
+static inline enum verb increment_verb(const char *start, const char *limit)
+{
+    static const char incr[] = "incr ";
+    static const char decr[] = "decr ";
+    if (limit - start <= INCREMENT_VERB) {
+        return VERB_ERROR;
+    }
+    if (LIKELY(memcmp(start, incr, INCREMENT_VERB) == 0)) {
+        return VERB_INCR;
+    }
+    return memcmp(start, decr, INCREMENT_VERB) == 0 ? VERB_DECR : VERB_ERROR;
+}
+
 /*
  * Reads an increment as clients send it, "incr KEY DELTA" and no word or space more: a short way,
- * since most changes are such lines. False: the line is to be read by parse_line(). The result is
- * the same.
+ * since most changes are such lines. Returns where the next line begins. NULL: this one is to be
+ * read by parse_line(). The result is the same.
  */
-static bool parse_increment(struct text_parser *parser, enum verb verb)
+static inline const char *parse_increment(const struct text_parser *parser, const char *start,
+                                          const char *limit)
 {
-    static const size_t verb_length = sizeof("incr ") - 1;
-    const char *start = parser->bytes + parser->at;
-    size_t left = parser->length - parser->at;
-    const char *end = start + (left < PROTOCOL_LINE_MAX ? left : PROTOCOL_LINE_MAX);
-    const char *key = start + verb_length;
+    enum verb verb = increment_verb(start, limit);
+    const char *end = limit - start < PROTOCOL_LINE_MAX ? limit : start + PROTOCOL_LINE_MAX;
+    const char *key = start + INCREMENT_VERB;
+    if (verb == VERB_ERROR) {
+        return NULL;
+    }
     struct text_marks marks = text_marks_begin(key, end);
     const char *space = text_marks_next(&marks);
     const char *newline = text_marks_next(&marks);
     if (newline == end || *space != ' ' || *newline != '\n') {
-        return false;
+        return NULL;
     }
-    const char *delta_end = text_tokens_line_end(space + 1, newline);
+    const char *delta = space + 1;
+    const char *delta_end = text_tokens_line_end(delta, newline);
     struct text_token token = {.bytes = key, .length = (size_t)(space - key)};
-    if (token.length - 1 >= PROTOCOL_KEY_MAX || delta_end == space + 1 || space[1] == 'n') {
-        return false; /* the last: of noreply, maybe */
+    if (token.length - 1 >= PROTOCOL_KEY_MAX || delta_end == delta || *delta == 'n') {
+        return NULL; /* the last: of noreply, maybe */
     }
-    struct request *request =
-        text_push(parser, verb, parser->at, (size_t)(newline + 1 - parser->bytes));
+    struct request *request = protocol_push(parser->batch, verb, (size_t)(start - parser->bytes),
+                                            (size_t)(newline + 1 - parser->bytes), &parser->state);
     text_push_key(parser, request, &token);
-    request->value = space + 1;
-    request->value_length = (uint32_t)(delta_end - request->value);
-    return true;
+    request->value = delta;
+    request->value_length = (uint32_t)(delta_end - delta);
+    request->bare = true;
+    return newline + 1;
+}
+
+static bool batch_is_full(const struct request_batch *batch)
+{
+    return batch->request_count == PROTOCOL_BATCH_REQUESTS ||
+           batch->key_count == PROTOCOL_BATCH_KEYS;
+}
+
+/* The same of as many as follow each other. False: there is none. Apart, so that they have the
+ * registers to themselves. */
+static __attribute__((noinline)) bool parse_increments(struct text_parser *parser)
+{
+    const char *first = parser->bytes + parser->at;
+    const char *limit = parser->bytes + parser->length;
+    const char *at = first;
+    const char *next = first;
+    do {
+        at = next;
+        next = parse_increment(parser, at, limit);
+    } while (next != NULL && !batch_is_full(parser->batch));
+    at = next != NULL ? next : at;
+    parser->at = (size_t)(at - parser->bytes);
+    return at != first;
 }
 
 /* The same of a get of one key, "get KEY", after which nothing has come. */
@@ -200,6 +243,7 @@ static bool parse_set(struct text_parser *parser)
     request->value_length = (uint32_t)bytes;
     request->flags = (uint32_t)flags;
     request->exptime = (int64_t)exptime;
+    request->bare = exptime == 0 && bytes <= PROTOCOL_VALUE_MAX;
     return true;
 }
 
@@ -208,16 +252,6 @@ static bool begins_set(const struct text_parser *parser)
     static const char set[] = "set ";
     return parser->length - parser->at >= sizeof(set) - 1 &&
            memcmp(parser->bytes + parser->at, set, sizeof(set) - 1) == 0;
-}
-
-static bool begins_increment(const struct text_parser *parser, enum verb *verb)
-{
-    static const char incr[] = "incr ";
-    static const char decr[] = "decr ";
-    const char *start = parser->bytes + parser->at;
-    *verb = *start == 'i' ? VERB_INCR : VERB_DECR;
-    return parser->length - parser->at >= sizeof(incr) - 1 &&
-           memcmp(start, *verb == VERB_INCR ? incr : decr, sizeof(incr) - 1) == 0;
 }
 
 static enum text_step parse_line(struct text_parser *parser)
@@ -267,15 +301,13 @@ static __attribute__((noinline)) enum text_step parse_other(struct text_parser *
 static enum text_step step(struct text_parser *parser)
 {
     struct text_get get;
-    enum verb verb;
     if (UNLIKELY(parser->state.swallow_bytes > 0)) {
         parser->at += protocol_swallow(&parser->state, parser->length - parser->at);
     }
     if (parser->at == parser->length) {
         return TEXT_MORE;
     }
-    if (parser->batch->request_count == PROTOCOL_BATCH_REQUESTS ||
-        parser->batch->key_count == PROTOCOL_BATCH_KEYS) {
+    if (batch_is_full(parser->batch)) {
         return TEXT_FULL;
     }
     if (UNLIKELY(parser->state.in_get)) {
@@ -289,9 +321,7 @@ static enum text_step step(struct text_parser *parser)
         return begins_get(parser, &get) ? text_get_begin(parser, &get) : parse_line(parser);
     case 'i':
     case 'd':
-        return begins_increment(parser, &verb) && parse_increment(parser, verb)
-                   ? TEXT_NEXT
-                   : parse_line(parser);
+        return parse_increments(parser) ? TEXT_NEXT : parse_line(parser);
     case 'm':
         return meta_parse_letters(parser) ? TEXT_NEXT : parse_line(parser);
     default:
@@ -340,6 +370,7 @@ const struct codec *text_codec(void)
         .list_key = text_list_key,
         .list_end = text_list_end,
         .compose = text_compose,
+        .compose_numbers = text_compose_numbers,
         .cut = text_get_cut,
     };
     return &codec;

@@ -233,6 +233,21 @@ static void compose_number(struct buf *out, const struct reply *reply)
     }
 }
 
+void text_compose_numbers(struct buf *out, const struct request *requests, const uint64_t *numbers,
+                          size_t count)
+{
+    char *start = buf_room(out, count * (NUM_DIGITS_MAX + 2));
+    if (UNLIKELY(start == NULL)) {
+        return;
+    }
+    char *to = start;
+    for (size_t i = 0; i < count; i++) {
+        char *end = TEXT_PUT(to + num_print(to, numbers[i]), "\r\n");
+        to = LIKELY(requests[i].quiet != QUIET_ALL) ? end : to;
+    }
+    buf_commit(out, (size_t)(to - start));
+}
+
 /* Any other reply, and those to meta. */
 static __attribute__((noinline)) void compose_words(struct buf *out, const struct request *request,
                                                     const struct reply *reply)

@@ -98,7 +98,7 @@ static inline struct request *text_push(struct text_parser *parser, enum verb ve
 }
 
 /* Adds a key of 1 .. PROTOCOL_KEY_MAX bytes to the last request; the batch has room for it. */
-static inline void text_push_key(struct text_parser *parser, struct request *request,
+static inline void text_push_key(const struct text_parser *parser, struct request *request,
                                  const struct text_token *token)
 {
     struct request_batch *batch = parser->batch;
@@ -190,5 +190,7 @@ void text_get_cut(const struct request_batch *batch, const struct request *reque
                   uint32_t answered, const char *bytes, struct protocol_state *state,
                   size_t *offset); /* text_get.c */
 void text_compose(struct buf *out, const struct request *request, const struct reply *reply);
+void text_compose_numbers(struct buf *out, const struct request *requests, const uint64_t *numbers,
+                          size_t count);
 
 #endif

@@ -459,14 +459,9 @@ static void finish_answer(const struct command *command, const struct command_an
 }
 
 void command_done(const struct command *command, const struct space *space,
-                  const struct engine_op *op, struct command_metrics *metrics,
-                  struct space_metrics *own, struct reply *reply)
+                  const struct engine_op *op, struct reply *reply)
 {
     bool number = command->done.status == REPLY_NUMBER;
-    count(metrics, command->counts);
-    count(metrics, command->hit);
-    count(metrics, command->stored);
-    metric_add(&own->changes, 1);
     *reply = (struct reply){.status = command->done.status,
                             .value = op->value,
                             .value_length = number ? op->value_length : 0,

@@ -160,15 +160,26 @@ void command_finish(const struct command *command, const struct space *space,
                     const struct engine_op *op, struct command_metrics *metrics,
                     struct space_metrics *own, struct command_result *result);
 
-/* The same of a change of an id that is DONE, as nearly all are: never a refusal. */
+/* The same of a change of an id that is DONE, as nearly all are: never a refusal. The caller counts
+ * it with command_count_done(). */
 void command_done(const struct command *command, const struct space *space,
-                  const struct engine_op *op, struct command_metrics *metrics,
-                  struct space_metrics *own, struct reply *reply);
+                  const struct engine_op *op, struct reply *reply);
 
 /* figure: as struct command has it. */
 static inline void command_count(struct command_metrics *metrics, uint16_t figure, uint64_t n)
 {
     metric_add((metric *)((char *)metrics + figure), n);
+}
+
+/* Counts n changes of an id that are DONE. */
+static inline void command_count_done(const struct command *command,
+                                      struct command_metrics *metrics, struct space_metrics *own,
+                                      uint64_t n)
+{
+    command_count(metrics, command->counts, n);
+    command_count(metrics, command->hit, n);
+    command_count(metrics, command->stored, n);
+    metric_add(&own->changes, n);
 }
 
 /* Counts the keys of a get or gat that was answered. */

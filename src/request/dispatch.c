@@ -10,28 +10,27 @@
 
 typedef enum dispatch_end run_fn(struct dispatch_worker *worker, const struct request *request);
 
-#define RUNNERS(GET, GAT, CHANGE, FLUSH)                                                           \
+#define RUNNERS(GET, GAT, CHANGE, ADD, FLUSH)                                                      \
     {                                                                                              \
         [VERB_ERROR] = dispatch_run_admin, [VERB_GET] = GET, [VERB_GAT] = GAT,                     \
         [VERB_TOUCH] = CHANGE, [VERB_SET] = CHANGE, [VERB_ADD] = CHANGE, [VERB_REPLACE] = CHANGE,  \
-        [VERB_APPEND] = CHANGE, [VERB_PREPEND] = CHANGE, [VERB_CAS] = CHANGE,                      \
-        [VERB_INCR] = CHANGE, [VERB_DECR] = CHANGE, [VERB_DELETE] = CHANGE,                        \
-        [VERB_FLUSH_ALL] = FLUSH, [VERB_VERSION] = dispatch_run_admin,                             \
-        [VERB_VERBOSITY] = dispatch_run_admin, [VERB_STATS] = dispatch_run_admin,                  \
-        [VERB_CRAWLER] = dispatch_list_crawler, [VERB_SHUTDOWN] = dispatch_run_admin,              \
-        [VERB_NOOP] = dispatch_run_admin, [VERB_QUIT] = dispatch_run_admin,                        \
-        [VERB_SASL_LIST] = dispatch_run_admin, [VERB_SASL] = dispatch_run_admin,                   \
-        [VERB_FEED] = dispatch_run_feed,                                                           \
+        [VERB_APPEND] = CHANGE, [VERB_PREPEND] = CHANGE, [VERB_CAS] = CHANGE, [VERB_INCR] = ADD,   \
+        [VERB_DECR] = ADD, [VERB_DELETE] = CHANGE, [VERB_FLUSH_ALL] = FLUSH,                       \
+        [VERB_VERSION] = dispatch_run_admin, [VERB_VERBOSITY] = dispatch_run_admin,                \
+        [VERB_STATS] = dispatch_run_admin, [VERB_CRAWLER] = dispatch_list_crawler,                 \
+        [VERB_SHUTDOWN] = dispatch_run_admin, [VERB_NOOP] = dispatch_run_admin,                    \
+        [VERB_QUIT] = dispatch_run_admin, [VERB_SASL_LIST] = dispatch_run_admin,                   \
+        [VERB_SASL] = dispatch_run_admin, [VERB_FEED] = dispatch_run_feed,                         \
     }
 
-static run_fn *const runners[VERB_COUNT] =
-    RUNNERS(dispatch_run_get, dispatch_run_get, dispatch_run_one, dispatch_run_admin);
+static run_fn *const runners[VERB_COUNT] = RUNNERS(
+    dispatch_run_get, dispatch_run_get, dispatch_run_one, dispatch_run_add, dispatch_run_admin);
 static run_fn *const runners_follow[VERB_COUNT] =
     RUNNERS(dispatch_run_get, dispatch_follow_refuse_gat, dispatch_follow_refuse_change,
-            dispatch_follow_refuse_change);
+            dispatch_follow_refuse_change, dispatch_follow_refuse_change);
 static run_fn *const runners_stale[VERB_COUNT] =
     RUNNERS(dispatch_follow_refuse_read, dispatch_follow_refuse_gat, dispatch_follow_refuse_change,
-            dispatch_follow_refuse_change);
+            dispatch_follow_refuse_change, dispatch_follow_refuse_change);
 
 static run_fn *const *runners_of(const struct dispatch_worker *worker)
 {
@@ -151,8 +150,10 @@ static void count_meta(struct dispatch_worker *worker, uint32_t answered)
 
 static bool is_run_again(enum dispatch_end end)
 {
-    return end == DISPATCH_FULL || end == DISPATCH_PENDING || end == DISPATCH_CUT ||
-           end == DISPATCH_AGAIN || end == DISPATCH_LEAVE;
+    static const unsigned again = 1u << DISPATCH_FULL | 1u << DISPATCH_PENDING |
+                                  1u << DISPATCH_CUT | 1u << DISPATCH_AGAIN | 1u << DISPATCH_LEAVE;
+
+    return (again >> end & 1) != 0;
 }
 
 /* Runs the batch up to what stops it. *stopped_at: requests that need not be seen again. */
@@ -175,6 +176,8 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
         if (UNLIKELY(worker->copied_bytes >= DISPATCH_COPIED_MAX) && end == DISPATCH_DONE) {
             end = DISPATCH_LAST;
         }
+        i += worker->with_it;
+        worker->with_it = 0;
     }
     *stopped_at = is_run_again(end) ? i - 1 : i;
     if (worker->codec->has_meta) {

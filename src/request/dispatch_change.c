@@ -1,5 +1,8 @@
 /* Requests that change one key, or only look whether it is there, answered one by one. */
 #include "base/check.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "counter/counter.h"
 #include "request/dispatch_private.h"
 
 /* Apart, as is whatever needs the address of a variable: so others need no guard of the stack. */
@@ -129,8 +132,9 @@ enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct 
         change_key(worker, key);
         if (LIKELY(key->op.status == ENGINE_DONE && !key->delete_after) &&
             LIKELY(key->space != worker->spaces->plain)) {
-            command_done(key->command, key->space, &key->op, worker->metrics,
-                         dispatch_figures_of(worker, key->space), &worker->result.reply);
+            command_count_done(key->command, worker->metrics,
+                               dispatch_figures_of(worker, key->space), 1);
+            command_done(key->command, key->space, &key->op, &worker->result.reply);
             worker->codec->compose(worker->out, request, &worker->result.reply);
             return DISPATCH_DONE;
         }
@@ -138,6 +142,47 @@ enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct 
         dispatch_read(worker);
     }
     return end_one(worker, request, key);
+}
+
+/* Carries out and answers bare increments from this one on, as many as are simple. Returns how
+ * many. */
+static __attribute__((noinline)) uint32_t run_adds(struct dispatch_worker *worker,
+                                                   const struct request *request)
+{
+    struct dispatch_chunk *chunk = dispatch_chunk_now(worker);
+    const struct dispatch_key *key = &chunk->keys[chunk->cursor];
+
+    _Static_assert(DISPATCH_CHUNK_KEYS * (NUM_DIGITS_MAX + 2) <= PROTOCOL_REPLY_BYTES_MAX, "lines");
+    if (!chunk->uniform || chunk->verb != request->verb || worker->codec->compose_numbers == NULL ||
+        key->space->settings.kind != SPACE_COUNTER ||
+        log_level() >= LOG_LEVEL_COMMANDS || /* then each is traced */
+        buf_room(worker->out, PROTOCOL_REPLY_BYTES_MAX) == NULL) {
+        return 0;
+    }
+    struct engine *engine = key->space->engine;
+    uint32_t n = (uint32_t)counter_add(engine, &chunk->ops[chunk->cursor],
+                                       chunk->count - chunk->cursor, worker->sink, worker->numbers);
+
+    if (n > 0) {
+        chunk->cursor += n;
+        worker->changed = true;
+        worker->conn->busy_since_us = 0;
+        command_count_done(key->command, worker->metrics, dispatch_figures_of(worker, key->space),
+                           n);
+        worker->codec->compose_numbers(worker->out, request, worker->numbers, n);
+    }
+    return n;
+}
+
+enum dispatch_end dispatch_run_add(struct dispatch_worker *worker, const struct request *request)
+{
+    uint32_t n = request->bare ? run_adds(worker, request) : 0;
+
+    if (n == 0) {
+        return dispatch_run_one(worker, request);
+    }
+    worker->with_it = n - 1;
+    return DISPATCH_DONE;
 }
 
 void dispatch_forget(struct dispatch_worker *worker, const struct request *request)

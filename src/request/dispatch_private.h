@@ -57,7 +57,8 @@ struct dispatch_key {
 /*
  * Invariants: 1. cursor <= count <= DISPATCH_CHUNK_KEYS. 2. Keys before read_to are changes,
  * answered without an engine, or read. 3. uniform: every key has an engine, and all the same.
- * 4. gets: no key is a change, or deleted after it was read.
+ * 4. gets: no key is a change, or deleted after it was read. 5. verb: that of the requests of all
+ * keys, which are bare and follow each other; VERB_ERROR: they are not, or do not.
  */
 struct dispatch_chunk {
     uint32_t count;
@@ -65,6 +66,7 @@ struct dispatch_chunk {
     uint32_t read_to;
     bool uniform;
     bool gets;
+    enum verb verb;
     struct dispatch_key keys[DISPATCH_CHUNK_KEYS];
     struct engine_op *ops[DISPATCH_CHUNK_KEYS]; /* of keys, once and for all */
     char values[DISPATCH_CHUNK_KEYS][DISPATCH_VALUE_STRIDE];
@@ -164,12 +166,14 @@ struct dispatch_worker {
     struct dispatch_chunk *chunk;
     struct dispatch_chunk *next;
     uint64_t copied_bytes; /* of the turn: by engines of long values, in order to change some */
+    uint32_t with_it;      /* requests after the one just run that were run with it */
     uint32_t cut;          /* DISPATCH_CUT: keys of the request that are answered */
     uint64_t tallied;      /* bit a space with something in its tally */
     struct dispatch_tally tally[SETTINGS_SPACES_MAX];
     struct command_result result;
     struct pattern_match match;
     struct found found[DISPATCH_CHUNK_KEYS];
+    uint64_t numbers[DISPATCH_CHUNK_KEYS];
     struct hit hit; /* of an id's key: all have it so, but for value, token and flags */
     struct engine_op *gathered[DISPATCH_CHUNK_KEYS];
     struct dispatch_key alone; /* a key that is routed a second time */
@@ -263,6 +267,8 @@ void dispatch_tally_end(struct dispatch_worker *worker, bool answered);
 
 /* dispatch_change.c: any other request of one key. */
 enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct request *request);
+/* The same of INCR or DECR, with worker->with_it of those after it. */
+enum dispatch_end dispatch_run_add(struct dispatch_worker *worker, const struct request *request);
 /* Deletes a routed key. PENDING: to be run again, it has not waited long enough. */
 enum engine_status dispatch_delete(struct dispatch_worker *worker, const struct request *request,
                                    struct dispatch_key *key);

@@ -154,6 +154,18 @@ static inline void fill_change(const struct dispatch_worker *worker, const struc
     }
 }
 
+/* A change that asks for nothing: where a flag is false its number means nothing. */
+static inline void fill_bare(struct engine_op *op)
+{
+    op->compare = false;
+    op->create_initial = false;
+    op->create_never = false;
+    op->want_cas = false;
+    op->expires = false;
+    op->created = false;
+    op->copied_bytes = 0;
+}
+
 /* What a key is to a request that is not usual. */
 static enum key_kind kind_for(const struct request *request, enum key_kind kind)
 {
@@ -189,7 +201,9 @@ static inline void fill_rest(const struct dispatch_worker *worker, const struct 
     op->text_length = request->value_length;
     op->created = false;
     op->copied_bytes = 0;
-    if (key->command->call == COMMAND_CALL_CHANGE || UNLIKELY(kind == KEY_PLAIN)) {
+    if (LIKELY(request->bare) && LIKELY(kind != KEY_PLAIN)) {
+        fill_bare(op);
+    } else if (key->command->call == COMMAND_CALL_CHANGE || UNLIKELY(kind == KEY_PLAIN)) {
         fill_change(worker, request, past, kind, key);
     }
 }
@@ -311,6 +325,85 @@ static inline bool is_uniform(const struct dispatch_chunk *chunk, const struct d
     return (key->space == chunk->keys[0].space) & (key->command->call != COMMAND_CALL_NONE);
 }
 
+/* Bare requests of this verb come next; VERB_ERROR: others, or one without keys. */
+static inline void note_verb(struct dispatch_chunk *chunk, uint32_t count, enum verb verb)
+{
+    chunk->verb = count == 0 || chunk->verb == verb ? verb : VERB_ERROR;
+}
+
+/*
+ * Routes the keys of bare requests, up to `end`, that are of the first one's verb and begin like
+ * the key that was routed last, which head and space are of. Returns how many. Apart, so that it
+ * has the registers to itself.
+ */
+static __attribute__((noinline)) uint32_t route_alike(const struct dispatch_worker *worker,
+                                                      const struct request *request,
+                                                      const struct request *end,
+                                                      struct space *space, struct dispatch_key *key)
+{
+    const struct request *first = request;
+    const struct pattern_head *head = &worker->match.head;
+    const struct engine_slots *slots = space->engine->slots;
+    const struct request_key *bytes = &worker->batch.keys[request->first_key];
+    const struct command *const *row = command_rows[request->verb];
+
+    for (; request < end && request->bare && request->verb == first->verb; request++, key++) {
+        const char *key_end = bytes->bytes + bytes->length;
+        const char *rest = pattern_head_read(head, bytes->bytes, bytes->length, &key->op.id);
+
+        bytes++;
+        if (UNLIKELY(rest == NULL)) {
+            break;
+        }
+        key->command = row[KEY_RECORD];
+        key->op.slot = ENGINE_SLOT_RECORD;
+        if (rest < key_end) {
+            key->command = row[KEY_SLOT];
+            key->op.slot = engine_slots_find(slots, rest + 1, (size_t)(key_end - rest - 1));
+            if (UNLIKELY(key->op.slot < 0)) {
+                break;
+            }
+        }
+        key->op.verb = key->command->verb;
+        key->op.text = request->value;
+        key->op.text_length = request->value_length;
+        key->op.ticket.serial = worker->serial;
+        fill_bare(&key->op);
+        key->space = space;
+        key->delete_after = false;
+    }
+    return (uint32_t)(request - first);
+}
+
+/* Routes the keys of bare requests as route_alike(), up to a full chunk. Returns how many. */
+static inline uint32_t load_alike(struct dispatch_worker *worker, const struct request *request,
+                                  struct dispatch_chunk *chunk, uint32_t count)
+{
+    const struct request_batch *batch = &worker->batch;
+    const struct pattern_head *head = &worker->match.head;
+
+    if (!pattern_head_known(worker->spaces->patterns, head) || head->with_member) {
+        return 0;
+    }
+    struct space *space = worker->spaces->of_pattern[worker->match.space];
+    const struct request *end = &batch->requests[batch->request_count];
+
+    if (UNLIKELY(space->engine->slots == NULL)) {
+        return 0;
+    }
+    if (end - request > DISPATCH_CHUNK_KEYS - count) {
+        end = request + DISPATCH_CHUNK_KEYS - count;
+    }
+    uint32_t n = route_alike(worker, request, end, space, &chunk->keys[count]);
+
+    if (n > 0) {
+        chunk->gets = false;
+        chunk->uniform &= chunk->keys[0].space == space;
+        note_verb(chunk, count, request->verb);
+    }
+    return n;
+}
+
 /* Routes the keys of the next requests, as far as they have one and ask for no more than the first
  * one's verb says, up to a full chunk; at least that of the first. */
 static uint32_t load_ones(struct dispatch_worker *worker, const struct request *request,
@@ -319,6 +412,7 @@ static uint32_t load_ones(struct dispatch_worker *worker, const struct request *
     const struct request_batch *batch = &worker->batch;
     struct route route = request_route_of(request);
     enum verb verb = request->verb;
+    bool bare = request->bare;
     bool uniform = chunk->uniform;
     uint32_t left = batch->request_count - worker->route_request;
     uint32_t room = DISPATCH_CHUNK_KEYS - count;
@@ -326,6 +420,9 @@ static uint32_t load_ones(struct dispatch_worker *worker, const struct request *
     struct dispatch_key *key = &chunk->keys[count];
     uint32_t n = 0;
 
+    if (bare) { /* load_alike() may go on now */
+        most = 1;
+    }
     chunk->gets &= route.gets;
     do {
         route.request = request++;
@@ -334,6 +431,7 @@ static uint32_t load_ones(struct dispatch_worker *worker, const struct request *
     } while (++n < most && request->verb == verb && request->keys == 1 && route.usual &&
              request->exptime == 0 && is_usual(request, route.least));
     chunk->uniform = uniform;
+    note_verb(chunk, count, bare ? verb : VERB_ERROR);
     worker->route_request += n;
     return count + n;
 }
@@ -395,6 +493,7 @@ static uint32_t load_request(struct dispatch_worker *worker, const struct reques
     const struct dispatch_key *end = key + most;
     bool uniform = chunk->uniform;
 
+    note_verb(chunk, count, VERB_ERROR);
     bytes += worker->route_key;
     worker->route_key += most;
     chunk->gets &= route.gets;
@@ -443,8 +542,13 @@ static void chunk_load(struct dispatch_worker *worker, struct dispatch_chunk *ch
     chunk->gets = true;
     while (count < DISPATCH_CHUNK_KEYS && worker->route_request < batch->request_count) {
         const struct request *request = &batch->requests[worker->route_request];
+        uint32_t alike = request->bare ? load_alike(worker, request, chunk, count) : 0;
 
-        if (request->keys == 0 || !command_has_keys(request->verb)) {
+        if (LIKELY(alike > 0)) {
+            worker->route_request += alike;
+            count += alike;
+        } else if (request->keys == 0 || !command_has_keys(request->verb)) {
+            note_verb(chunk, count, VERB_ERROR);
             worker->route_request++;
         } else if (request->keys == 1) {
             count = load_ones(worker, request, chunk, count);
@@ -465,6 +569,7 @@ static void load_lone(struct dispatch_worker *worker, const struct request *requ
     route_key(worker, &route, &worker->batch.keys[request->first_key], key);
     chunk->uniform = key->command->call != COMMAND_CALL_NONE;
     chunk->gets = route.gets;
+    chunk->verb = request->bare ? request->verb : VERB_ERROR;
     worker->route_request = 1;
     chunk_prepare(worker, chunk, 1);
 }

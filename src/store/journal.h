@@ -119,6 +119,9 @@ bool journal_reserve(struct journal_writer *writer, size_t bytes);
  */
 uint64_t journal_put(struct journal_writer *writer, uint8_t type, uint8_t a, uint8_t b,
                      const uint64_t *payload, size_t bytes);
+/* The same of a payload of two words, which most have. */
+uint64_t journal_put_two(struct journal_writer *writer, uint8_t type, uint8_t a, uint8_t b,
+                         uint64_t first, uint64_t second);
 /*
  * Has everything put so far, by anyone, written by the journal's thread. Returns where that ends:
  * what was put may be acknowledged when journal_written() is there. Surplus room is given back.

@@ -158,29 +158,25 @@ static __attribute__((noinline)) void copy_many(struct journal_ring *ring, uint6
     memcpy(ring->words, from + straight, (count - straight) * WORD_BYTES);
 }
 
-static inline void copy_words(struct journal_ring *ring, uint64_t lsn, const uint64_t *from,
-                              uint64_t count)
-{
-    uint64_t index = word_index(ring, lsn);
-    if (LIKELY(count == 2) && LIKELY(index + 2 <= ring->bytes / WORD_BYTES)) {
-        ring->words[index] = from[0]; /* one slot of an id: cheaper than a call */
-        ring->words[index + 1] = from[1];
-    } else {
-        copy_many(ring, index, from, count);
-    }
-}
-
 /* word: the first, with its checksum. */
 static inline __attribute__((always_inline)) void fill(struct journal_ring *ring, uint64_t lsn,
                                                        uint64_t word, const uint64_t *payload,
                                                        uint64_t count)
 {
+    shared_word *const words = ring->words; /* else it is loaded anew for each */
+    const uint64_t mask = ring->bytes / WORD_BYTES - 1;
+    const uint64_t at = lsn / WORD_BYTES;
     POINT("record unfilled");
-    copy_words(ring, lsn + WORD_BYTES, payload, count);
-    shared_word *first = ring->words + word_index(ring, lsn);
+    if (LIKELY(count == 2)) { /* one slot of an id: cheaper than a call */
+        words[(at + 1) & mask] = payload[0];
+        words[(at + 2) & mask] = payload[1];
+    } else {
+        copy_many(ring, (at + 1) & mask, payload, count);
+    }
+    shared_word *first = words + (at & mask);
     CHECK(__atomic_load_n(first, __ATOMIC_RELAXED) == 0); /* else room was given twice */
     __atomic_store_n(first, word, __ATOMIC_RELEASE);
-    __builtin_prefetch(ring->words + word_index(ring, lsn + PREFETCHED_BYTES), 1);
+    __builtin_prefetch(words + ((at + PREFETCHED_BYTES / WORD_BYTES) & mask), 1);
 }
 
 static __attribute__((cold, noinline)) void put_pad(struct journal_ring *ring, uint64_t lsn,
@@ -197,8 +193,9 @@ static __attribute__((cold, noinline)) void put_pad(struct journal_ring *ring, u
 
 /* The payload is hashed before there is an LSN, since everybody waits for what is done after the
  * swap. */
-uint64_t journal_ring_put(struct journal_ring *ring, uint8_t type, uint8_t a, uint8_t b,
-                          const uint64_t *payload, size_t words)
+static inline __attribute__((always_inline)) uint64_t put(struct journal_ring *ring, uint8_t type,
+                                                          uint8_t a, uint8_t b,
+                                                          const uint64_t *payload, size_t words)
 {
     uint64_t word = journal_record_word(0, type, (uint8_t)(words + 1), a, b);
     uint64_t hash = journal_hash(word, payload, words);
@@ -209,6 +206,19 @@ uint64_t journal_ring_put(struct journal_ring *ring, uint8_t type, uint8_t a, ui
     }
     fill(ring, lsn, word | journal_checksum(hash, lsn), payload, words);
     return lsn;
+}
+
+uint64_t journal_ring_put(struct journal_ring *ring, uint8_t type, uint8_t a, uint8_t b,
+                          const uint64_t *payload, size_t words)
+{
+    return put(ring, type, a, b, payload, words);
+}
+
+uint64_t journal_ring_put_two(struct journal_ring *ring, uint8_t type, uint8_t a, uint8_t b,
+                              uint64_t first, uint64_t second)
+{
+    const uint64_t payload[] = {first, second};
+    return put(ring, type, a, b, payload, 2);
 }
 
 /* The first word comes last: until it is there a walk sees none of them. */

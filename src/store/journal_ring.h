@@ -66,6 +66,9 @@ uint64_t journal_ring_left(struct journal_ring *ring); /* what could be taken no
  */
 uint64_t journal_ring_put(struct journal_ring *ring, uint8_t type, uint8_t a, uint8_t b,
                           const uint64_t *payload, size_t words);
+/* The same of two words, as one slot of an id is: nearly all records. */
+uint64_t journal_ring_put_two(struct journal_ring *ring, uint8_t type, uint8_t a, uint8_t b,
+                              uint64_t first, uint64_t second);
 /* Appends this many words of whole records as they are, for which there is credit. They end at or
  * below the segment's end. Nobody else puts. */
 void journal_ring_append(struct journal_ring *ring, const uint64_t *records, size_t words);

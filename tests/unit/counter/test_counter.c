@@ -534,6 +534,55 @@ static void test_batches(void **unused)
     close_space(engine);
 }
 
+/* What comes before the first that is not simple is done, each as change() would. */
+static void test_adds(void **unused)
+{
+    (void)unused;
+    static const struct {
+        enum engine_verb verb;
+        int slot;
+        uint64_t id;
+        const char *text;
+        uint64_t now;
+    } adds[] = {
+        {ENGINE_INCR, 1, 7, "5", 15},    {ENGINE_INCR, 1, 8, "1", 11},
+        {ENGINE_INCR, 1, 7, "100", 115}, {ENGINE_DECR, 1, 7, "200", 0},
+        {ENGINE_INCR, 2, 7, "1", 0}, /* unset */
+        {ENGINE_INCR, 1, 7, "1", 0},
+    };
+    enum { COUNT = sizeof(adds) / sizeof(*adds), SIMPLE = 4 };
+    static struct counters_call calls[COUNT];
+    struct engine_op *ops[COUNT];
+    uint64_t now[COUNT] = {0};
+    struct counters_sink sink;
+    struct counters_call call;
+    struct counter_config config;
+    counters_config(&config, SLOTS);
+    config.row.any_ids = true; /* else the first ids are in no group, and nothing is simple */
+    struct engine *engine = counters_create(&config);
+    counters_sink_init(&sink);
+    assert_int_equal(counters_do(engine, &call, ENGINE_SET, 1, 7, "10"), ENGINE_DONE);
+    assert_int_equal(counters_do(engine, &call, ENGINE_SET, 1, 8, "10"), ENGINE_DONE);
+    for (size_t i = 0; i < COUNT; i++) {
+        counters_call_init(&calls[i], adds[i].verb, adds[i].slot, adds[i].id, adds[i].text);
+        ops[i] = &calls[i].op;
+    }
+    engine->functions->prepare(engine, ops, COUNT);
+    assert_int_equal(counter_add(engine, ops, COUNT, &sink.sink, now), SIMPLE);
+    for (size_t i = 0; i < SIMPLE; i++) {
+        assert_int_equal(now[i], adds[i].now);
+    }
+    assert_true(sink.put == SIMPLE && sink.last.id == 7 && sink.last.values[1] == 0);
+    assert_int_equal(counters_do(engine, &call, ENGINE_READ, 1, 7, NO_TEXT), ENGINE_DONE);
+    assert_string_equal(call.value, "0");
+    assert_int_equal(counters_do(engine, &call, ENGINE_READ, 1, 8, NO_TEXT), ENGINE_DONE);
+    assert_string_equal(call.value, "11");
+    sink.full = true; /* then it is for change() to say why */
+    assert_int_equal(counter_add(engine, ops, 1, &sink.sink, now), 0);
+    assert_int_equal(sink.put, SIMPLE);
+    close_space(engine);
+}
+
 static void expect_record(struct engine *engine, uint64_t id, const char *text)
 {
     struct counters_call call;
@@ -728,6 +777,7 @@ int main(void)
         cmocka_unit_test(test_named_fields),
         cmocka_unit_test(test_ids_any),
         cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_adds),
         cmocka_unit_test(test_reconfigure),
         cmocka_unit_test(test_reconfigure_role_and_refusal),
         cmocka_unit_test(test_stats_and_size),

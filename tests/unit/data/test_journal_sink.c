@@ -95,6 +95,28 @@ static bool commit(struct journal_sink *from)
     return journal_written(disk.journal) >= lsn;
 }
 
+/* The short way of a change of one slot is the same record. */
+static void test_put_slot(void **state)
+{
+    struct change change = one_slot;
+    struct found found;
+    (void)state;
+    change.place = CHANGE_THERE;
+    uint64_t first = put(&change);
+
+    assert_true(reserve());
+    uint64_t lsn = change_sink_put_slot(&sink.sink, 200, change.id, 5, 77);
+
+    assert_true(lsn == first + 3 * sizeof(uint64_t) && journal_sink_wrote(&sink));
+    assert_true(commit(&sink));
+    scan(&found);
+    assert_int_equal(found.changes, 2);
+    assert_true(found.lsn == lsn && found.change.type == CHANGE_SLOTS &&
+                found.change.place == CHANGE_THERE && found.change.space == 200);
+    assert_true(found.change.id == change.id && found.change.values[5] == 77);
+    assert_true(found.change.named == change.named && found.change.set == change.set);
+}
+
 static void test_changes_come_back(void **state)
 {
     struct found found;
@@ -300,6 +322,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        TEST(test_put_slot),
         TEST(test_changes_come_back),
         TEST(test_all_slots),
         TEST(test_covers_others),

@@ -52,6 +52,24 @@ static void test_names_found(void **unused)
     }
 }
 
+/* As many as there may be, of one to eight bytes: each has a place of its own. */
+static void test_all_found(void **unused)
+{
+    struct engine_slots slots;
+    char name[TEXT_WORD_BYTES + 1] = "";
+    (void)unused;
+    memset(&slots, 0, sizeof(slots));
+    for (size_t i = 0; i < ENGINE_SLOTS_MAX; i++) {
+        name[i % TEXT_WORD_BYTES] = (char)('a' + i);
+        engine_slots_add(&slots, name);
+    }
+    for (size_t i = 0; i < ENGINE_SLOTS_MAX; i++) {
+        assert_int_equal(engine_slots_find(&slots, slots.names[i], slots.lengths[i]), i);
+        assert_int_equal(engine_slots_find(&slots, slots.names[i], slots.lengths[i] - 1u),
+                         0 < i && i < TEXT_WORD_BYTES ? (int)i - 1 : -1);
+    }
+}
+
 static const char *const three[] = {"a", "ab", "abc"};
 
 static bool parse(const char *tail, struct engine_op *op)
@@ -102,9 +120,8 @@ static void test_some(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_names_found),
-        cmocka_unit_test(test_one),
+        cmocka_unit_test(test_names),     cmocka_unit_test(test_names_found),
+        cmocka_unit_test(test_all_found), cmocka_unit_test(test_one),
         cmocka_unit_test(test_some),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

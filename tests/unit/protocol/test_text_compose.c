@@ -216,6 +216,24 @@ static void test_no_room(void **unused)
     buf_fini(&out);
 }
 
+/* Numbers of several requests are what each reply alone would be. */
+static void test_numbers_together(void **unused)
+{
+    (void)unused;
+    const struct request requests[] = {
+        {.verb = VERB_INCR}, {.verb = VERB_INCR, .quiet = QUIET_ALL}, {.verb = VERB_INCR}};
+    const uint64_t numbers[] = {0, 77, UINT64_MAX};
+    static const char expected[] = "0\r\n18446744073709551615\r\n";
+    struct buf out;
+    buf_init(&out, 3 * 22, NULL);
+    text_codec()->compose_numbers(&out, requests, numbers, 3);
+    assert_int_equal(out.length, sizeof(expected) - 1);
+    assert_memory_equal(out.data, expected, out.length);
+    text_codec()->compose_numbers(&out, requests, numbers, 3); /* no room */
+    assert_int_equal(out.length, sizeof(expected) - 1);
+    buf_fini(&out);
+}
+
 /* The largest replies fit what bytes_max says, in a buffer of exactly that. */
 static void test_bytes_max(void **unused)
 {
@@ -264,6 +282,7 @@ int main(void)
         cmocka_unit_test(test_values),       cmocka_unit_test(test_values_together),
         cmocka_unit_test(test_values_alike), cmocka_unit_test(test_stats),
         cmocka_unit_test(test_no_room),      cmocka_unit_test(test_bytes_max),
+        cmocka_unit_test(test_numbers_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

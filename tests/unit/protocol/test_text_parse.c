@@ -609,6 +609,48 @@ static void say_random_storage(struct request_trace *out, struct test_random *ra
     request_trace_say(out, below(random, 8) ? "\r\n" : "x\r\n");
 }
 
+/* A bare request is what a line without anything more asks for. */
+static void test_bare(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *line;
+        bool bare;
+    } lines[] = {
+        {"incr a 1\r\n", true},          {"decr a 1\n", true},
+        {"incr a 1,,3\r\n", true},       {"incr a 1 noreply\r\n", false},
+        {"ma a q\r\n", false},           {"ma a N0\r\n", false},
+        {"delete a\r\n", false},         {"set a 7 0 1\r\n1\r\n", true},
+        {"set a 0 1 1\r\n1\r\n", false}, {"set a 0 -1 1\r\n1\r\n", false},
+        {"add a 0 0 1\r\n1\r\n", false}, {"get a\r\n", false},
+    };
+    static const struct protocol_state state;
+    batch.value_max = PROTOCOL_VALUE_MAX;
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        (void)text_codec()->parse(&state, lines[i].line, strlen(lines[i].line), &batch);
+        assert_int_equal(batch.request_count, 1);
+        assert_int_equal(batch.requests[0].bare, lines[i].bare);
+    }
+}
+
+/* A set whose value is none of an id's space is not. */
+static void test_long_value_is_not_bare(void **unused)
+{
+    (void)unused;
+    static const struct protocol_state state;
+    static char set[PROTOCOL_VALUE_MAX + 64];
+    batch.value_max = 2 * PROTOCOL_VALUE_MAX;
+    for (int more = 0; more < 2; more++) {
+        int bytes = PROTOCOL_VALUE_MAX + more;
+        int length = snprintf(set, sizeof(set), "set a 0 0 %d\r\n", bytes);
+        memset(set + length, '1', (size_t)bytes);
+        memcpy(set + length + bytes, "\r\n", 2);
+        (void)text_codec()->parse(&state, set, (size_t)(length + bytes + 2), &batch);
+        assert_int_equal(batch.request_count, 1);
+        assert_int_equal(batch.requests[0].bare, more == 0);
+    }
+}
+
 static void say_random(struct request_trace *out, struct test_random *random)
 {
     static const char *const lines[] = {
@@ -689,6 +731,8 @@ int main(void)
         cmocka_unit_test(test_swallow),
         cmocka_unit_test(test_value_limit),
         cmocka_unit_test(test_batch_is_full),
+        cmocka_unit_test(test_bare),
+        cmocka_unit_test(test_long_value_is_not_bare),
         cmocka_unit_test(test_any_split),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/num.h"
+#include "counter/counter.h"
 #include "engine/slots.h"
 #include "row/row.h"
 
@@ -54,7 +55,7 @@ struct fake {
     uint64_t recycled;
     uint64_t maintained;
     bool full;
-    uint64_t reads_longest;
+    uint64_t reads_longest, adds_longest;
     uint64_t changes;
     uint64_t clears;
     uint64_t figures;
@@ -315,6 +316,39 @@ static void fake_change(struct engine *engine, struct engine_op *op, struct chan
     pthread_mutex_unlock(&fake->lock);
 }
 
+/* Numbers that are there, and nothing else. */
+static bool add_one(struct fake *fake, struct engine_op *op, struct change_sink *sink)
+{
+    uint64_t delta;
+
+    CHECK(op->scratch[0] == hash_u64(op->id) && !op->want_cas);
+    CHECK(op->verb == ENGINE_INCR || op->verb == ENGINE_DECR);
+    if (op->slot < 0 || op->compare || fake->full || !entry_of(fake, op->id, op->slot)->there ||
+        !num_parse(op->text, op->text_length, &delta) ||
+        marked(fake->held, fake->held_count, op->id) || !sink->functions->reserve(sink)) {
+        return false;
+    }
+    change_one(fake, op);
+    tell(fake, op, sink);
+    return true;
+}
+
+static size_t fake_add(struct engine *engine, struct engine_op *const *ops, size_t n,
+                       struct change_sink *sink, uint64_t *now)
+{
+    struct fake *fake = fake_of(engine);
+    size_t done = 0;
+
+    pthread_mutex_lock(&fake->lock);
+    while (done < n && add_one(fake, ops[done], sink)) {
+        CHECK(num_parse(ops[done]->value, ops[done]->value_length, &now[done]));
+        done++;
+    }
+    fake->adds_longest = done > fake->adds_longest ? done : fake->adds_longest;
+    pthread_mutex_unlock(&fake->lock);
+    return done;
+}
+
 /*
  * Returns the fake whose row it is; NULL: it is a real one. Programs that may have both are linked
  * with --wrap for what is asked of rows.
@@ -322,6 +356,19 @@ static void fake_change(struct engine *engine, struct engine_op *op, struct chan
 static struct fake *fake_of_row(struct row *row)
 {
     return row->kind == NULL ? (struct fake *)((char *)row - offsetof(struct fake, row)) : NULL;
+}
+
+size_t __real_counter_add(struct engine *engine, struct engine_op *const *ops, size_t n,
+                          struct change_sink *sink, uint64_t *now);
+size_t __wrap_counter_add(struct engine *engine, struct engine_op *const *ops, size_t n,
+                          struct change_sink *sink, uint64_t *now);
+size_t __wrap_counter_add(struct engine *engine, struct engine_op *const *ops, size_t n,
+                          struct change_sink *sink, uint64_t *now)
+{
+    bool fake = fake_of_row(engine->row) != NULL;
+
+    return fake ? fake_add(engine, ops, n, sink, now)
+                : __real_counter_add(engine, ops, n, sink, now);
 }
 
 void __real_row_flush(struct row *row);
@@ -638,6 +685,11 @@ static uint64_t figure(struct engine *engine, const uint64_t *at)
 uint64_t fake_engine_reads_longest(struct engine *engine)
 {
     return figure(engine, &fake_of(engine)->reads_longest);
+}
+
+uint64_t fake_engine_adds_longest(struct engine *engine)
+{
+    return figure(engine, &fake_of(engine)->adds_longest);
 }
 
 uint64_t fake_engine_changes(struct engine *engine)

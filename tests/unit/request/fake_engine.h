@@ -46,6 +46,7 @@ uint64_t fake_engine_maintained(struct engine *engine); /* calls of maintain tha
 void fake_engine_tables(struct engine *engine, uint64_t tables);
 
 uint64_t fake_engine_reads_longest(struct engine *engine); /* operations of the longest read call */
+uint64_t fake_engine_adds_longest(struct engine *engine);  /* done by one call */
 uint64_t fake_engine_changes(struct engine *engine);       /* changes made */
 uint64_t fake_engine_clears(struct engine *engine);
 uint64_t fake_engine_figures(struct engine *engine); /* calls of figures */

@@ -124,8 +124,73 @@ static void test_neighbours_differ(void **state)
                 "set f:3.a 0 0 1\r\n5\r\nreplace f:9.a 0 0 1\r\n1\r\nset f:4.a 0 0 1\r\n6\r\n"
                 "get f:9.a f:4.a\r\n",
                 "STORED\r\nNOT_STORED\r\nSTORED\r\nVALUE f:4.a 0 1\r\n6\r\nEND\r\n");
+    harness_ask(fd,
+                "set f:5.a 0 0 1 noreply\r\n5\r\nset f:5.a 0 -1 1\r\n6\r\n"
+                "get f:5.a\r\n",
+                "STORED\r\nEND\r\n");
     harness_ask(fd, "mg f:2.a v\r\nmg f:2.a v N0\r\nmg f:2.a v\r\n",
                 "VA 1\r\n7\r\nCLIENT_ERROR invalid flag\r\nVA 1\r\n7\r\n");
+    close(fd);
+}
+
+/* Asks with an id in place of each '@', in the answer too. */
+static void ask_of(int fd, const char *ask, const char *id, const char *answer)
+{
+    const char *texts[] = {ask, answer};
+    struct buf with_id[2];
+
+    for (size_t i = 0; i < 2; i++) {
+        buf_init(&with_id[i], LARGE_BYTES, NULL);
+        for (const char *at = texts[i]; *at != '\0'; at++) {
+            assert_true(*at == '@' ? buf_append(&with_id[i], id, strlen(id))
+                                   : buf_append(&with_id[i], at, 1));
+        }
+    }
+    harness_send(fd, with_id[0].data, with_id[0].length);
+    harness_expect_bytes(fd, with_id[1].data, with_id[1].length);
+    buf_fini(&with_id[0]);
+    buf_fini(&with_id[1]);
+}
+
+/*
+ * Increments that follow each other are carried out together, each as if it were alone: among them
+ * what is not there, a refusal, another verb, one that is quiet, and one without a key. Ids of 19
+ * digits are routed by what their keys begin with.
+ */
+static void test_increments_together(void **state)
+{
+    static const char *const ids[] = {"7", "1234567890123456789"};
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+        ask_of(fd, "set f:@.a 0 0 1\r\n5\r\nset c:@.a 0 0 1\r\n1\r\n", ids[i],
+               "STORED\r\nSTORED\r\n");
+        ask_of(fd,
+               "incr f:@.a 1\r\nincr f:@.a 2\r\nincr f:@.a 3\r\nincr f:@.b 7\r\n"
+               "incr f:@.a 10\r\nincr f:@.a x\r\nincr f:@ 1\r\nincr f:@.a 1\r\n",
+               ids[i],
+               "6\r\n8\r\n11\r\n7\r\n21\r\nCLIENT_ERROR invalid numeric delta argument\r\n"
+               "CLIENT_ERROR needs 2 numbers: a,b, or name a slot\r\n22\r\n");
+        ask_of(fd, "incr f:@.a 1\r\nversion\r\nincr f:@.a 1\r\nversion\r\n", ids[i],
+               "23\r\nVERSION 1.6.45\r\n24\r\nVERSION 1.6.45\r\n");
+        ask_of(fd, "incr f:@.a 1\r\nincr f:@.a 1 noreply\r\nincr f:@.a 1\r\n", ids[i],
+               "25\r\n27\r\n");
+        ask_of(fd,
+               "incr f:@.a 1\r\nincr f:@.z 1\r\nincr nothing 1\r\nincr f:@.b 1\r\n"
+               "incr c:@.a 1\r\nincr c:@.b 1\r\ndecr f:@.a 100\r\nincr f:@.a 1\r\n",
+               ids[i],
+               "28\r\nCLIENT_ERROR bad key for space f: slots a,b\r\n"
+               "CLIENT_ERROR no space for key\r\n8\r\n2\r\nNOT_FOUND\r\n0\r\n1\r\n");
+        ask_of(fd,
+               "set f:@.a 0 0 2\r\n40\r\nset f:@ 0 0 3\r\n1,2\r\nincr f:@.a 2\r\n"
+               "get f:@.a\r\n",
+               ids[i], "STORED\r\nSTORED\r\n42\r\nVALUE f:@.a 0 2\r\n42\r\nEND\r\n");
+    }
+    assert_int_equal(fake_engine_adds_longest(harness.store), 3);
+    assert_int_equal(harness_stat(&harness, "incr_hits"), 2 * 16);
+    assert_int_equal(harness_stat(&harness, "decr_hits"), 2);
+    assert_int_equal(harness_stat(&harness, "incr_misses"), 2);
     close(fd);
 }
 
@@ -568,6 +633,7 @@ int main(void)
         HARNESS_TEST(test_past_exptime_deletes, &usual),
         HARNESS_TEST(test_order_in_a_batch, &usual),
         HARNESS_TEST(test_neighbours_differ, &usual),
+        HARNESS_TEST(test_increments_together, &usual),
         HARNESS_TEST(test_two_spaces_in_one_get, &usual),
         HARNESS_TEST(test_one_byte_at_a_time, &usual),
         HARNESS_TEST(test_pending_read_keeps_order, &usual),
