@@ -293,7 +293,7 @@ static enum text_step step(struct text_parser *parser)
                    ? TEXT_NEXT
                    : parse_line(parser);
     case 'm':
-        return meta_parse_letters(parser) ? TEXT_NEXT : parse_line(parser);
+        return meta_parse_short(parser) ? TEXT_NEXT : parse_line(parser);
     default:
         return parse_other(parser);
     }
@@ -339,6 +339,7 @@ const struct codec *text_codec(void)
         .list_key = text_list_key,
         .list_end = text_list_end,
         .compose = text_compose,
+        .part = meta_part,
         .cut = text_get_cut,
     };
     return &codec;

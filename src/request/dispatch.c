@@ -144,7 +144,7 @@ static void count_meta(struct dispatch_worker *worker, uint32_t answered)
     uint64_t meta = 0;
 
     for (uint32_t i = 0; i < answered; i++) {
-        meta += batch->requests[i].meta.line != NULL;
+        meta += batch->requests[i].meta.line != NULL ? batch->requests[i].keys : 0;
     }
     metric_add(&worker->metrics->cmd_meta, meta);
 }
@@ -153,6 +153,20 @@ static bool is_run_again(enum dispatch_end end)
 {
     return end == DISPATCH_FULL || end == DISPATCH_PENDING || end == DISPATCH_CUT ||
            end == DISPATCH_AGAIN || end == DISPATCH_LEAVE;
+}
+
+/* Of joined requests those up to worker->cut were run: they alone are what is done with. */
+static void cut_joined(struct dispatch_worker *worker, struct request *joined)
+{
+    struct request_batch *batch = &worker->batch;
+    struct request next;
+
+    worker->codec->part(batch, joined, worker->cut, worker->parsed, &next);
+    joined->keys = worker->cut;
+    joined->end = next.begin;
+    batch->consumed = next.begin;
+    batch->after = next.before;
+    batch->request_count = (uint32_t)(joined - batch->requests) + 1;
 }
 
 /* Runs the batch up to what stops it. *stopped_at: requests that need not be seen again. */
@@ -175,6 +189,10 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
         if (UNLIKELY(worker->copied_bytes >= DISPATCH_COPIED_MAX) && end == DISPATCH_DONE) {
             end = DISPATCH_LAST;
         }
+    }
+    if (UNLIKELY(end == DISPATCH_CUT) && batch->requests[i - 1].joined) {
+        cut_joined(worker, &worker->batch.requests[i - 1]);
+        end = DISPATCH_LAST;
     }
     *stopped_at = is_run_again(end) ? i - 1 : i;
     if (worker->codec->has_meta) {
@@ -276,6 +294,8 @@ static enum net_next run_batches(struct dispatch_worker *worker, struct net_turn
     uint32_t work = 0;
 
     worker->batch.value_max = worker->spaces->value_max;
+    /* else each of them is logged, or refused, by itself */
+    worker->batch.joins = log_level() < LOG_LEVEL_COMMANDS && !worker->stale;
     do {
         enum protocol_result parsed =
             worker->codec->parse(&worker->conn->parser, turn->in + turn->consumed,
