@@ -11,8 +11,7 @@
 #include "base/check.h"
 #include "base/num.h"
 
-/* A request takes one key and one number at most: only the requests of a batch can run out. */
-_Static_assert(PROTOCOL_BATCH_KEYS >= PROTOCOL_BATCH_REQUESTS, "a key for each request");
+/* A request takes one number at most. */
 _Static_assert(PROTOCOL_SCRATCH_BYTES >= PROTOCOL_BATCH_REQUESTS * NUM_DIGITS_MAX,
                "a number for each request");
 
@@ -108,7 +107,11 @@ static void fill_arithmetic(struct request_batch *batch, struct request *request
     put_digits(batch, request, binary_read64(packet->body));
     request->initial = binary_read64(packet->body + 8);
     request->exptime = expiration;
-    request->create = expiration == CREATE_NEVER_MARK ? CREATE_NEVER : CREATE_INITIAL;
+    request->create = CREATE_INITIAL;
+    if (expiration == CREATE_NEVER_MARK) {
+        request->create = CREATE_NEVER;
+        request->exptime = 0; /* of nothing: so it is routed with its neighbours */
+    }
     fill_compare(batch, request, packet);
 }
 
@@ -238,8 +241,7 @@ binary_push(struct parser *parser, const struct packet *packet, enum verb verb,
 {
     size_t end = parser->at + BINARY_HEADER_BYTES + body_length;
     struct request *request = protocol_push(parser->batch, verb, parser->at, end, &parser->state);
-    request->binary.opcode = packet->opcode;
-    memcpy(&request->binary.opaque, parser->bytes + parser->at + 12, sizeof(uint32_t));
+    binary_fill_asked(&request->binary, packet->body - BINARY_HEADER_BYTES);
     parser->at = request->end;
     return request;
 }
@@ -300,8 +302,37 @@ static bool refuse_value(struct parser *parser, const struct packet *packet,
     return true;
 }
 
-static void binary_take(struct parser *parser, const struct packet *packet,
-                        const struct command *command)
+/*
+ * The headers of two gets whose first word has the same of this are alike but for their keys:
+ * magic, opcode, no extras. The rest of it, and the token, no get looks at.
+ */
+#define ALIKE_MASK 0xffff0000ff000000u
+
+/* Joins the gets to this one that come after it, as far as they are whole and of its opcode. */
+static __attribute__((noinline)) void join_gets(struct parser *parser, struct request *request)
+{
+    uint64_t first = binary_read64(parser->bytes + request->begin) & ALIKE_MASK;
+    const char *end = parser->bytes + parser->length;
+    const char *at = parser->bytes + parser->at;
+    struct request_key *key = &parser->batch->keys[request->first_key + 1];
+    const struct request_key *keys_end = protocol_joined_end(parser->batch, request);
+    while (key < keys_end && end - at > BINARY_HEADER_BYTES) {
+        uint64_t word = binary_read64(at);
+        uint32_t length = (uint32_t)(word >> 32) & UINT16_MAX;
+        const char *bytes = at + BINARY_HEADER_BYTES;
+        if ((word & ALIKE_MASK) != first || length - 1 >= PROTOCOL_KEY_MAX ||
+            length > (size_t)(end - bytes) || binary_read32(at + 8) != length) {
+            break;
+        }
+        *key++ = (struct request_key){.bytes = bytes, .length = length};
+        at = bytes + length;
+    }
+    parser->at = (size_t)(at - parser->bytes);
+    protocol_join(parser->batch, request, key, parser->at);
+}
+
+static inline __attribute__((always_inline)) void
+binary_take(struct parser *parser, const struct packet *packet, const struct command *command)
 {
     const struct shape *shape = command->shape;
     struct request_batch *batch = parser->batch;
@@ -319,6 +350,9 @@ static void binary_take(struct parser *parser, const struct packet *packet,
     if (shape->fill != NULL) {
         shape->fill(batch, request, packet);
     }
+    if (shape == &reading && parser->at < parser->length && batch->joins) {
+        join_gets(parser, request);
+    }
 }
 
 static void binary_read_header(struct packet *packet, const char *header)
@@ -332,7 +366,7 @@ static void binary_read_header(struct packet *packet, const char *header)
 }
 
 /* Parses one packet. False: the packet at parser->at is not whole yet. */
-static bool parse_packet(struct parser *parser)
+static inline bool parse_packet(struct parser *parser)
 {
     struct packet packet;
     size_t left = parser->length - parser->at;
@@ -360,6 +394,36 @@ static bool parse_packet(struct parser *parser)
     return true;
 }
 
+static inline bool is_full(const struct request_batch *batch)
+{
+    return batch->request_count == PROTOCOL_BATCH_REQUESTS ||
+           batch->key_count == PROTOCOL_BATCH_KEYS;
+}
+
+/* Takes the packets that come next as long as they are whole, and of opcode and lengths as the one
+ * before: if that was good, they are. */
+static __attribute__((noinline)) void take_alike(struct parser *parser)
+{
+    const struct request *before = &parser->batch->requests[parser->batch->request_count - 1];
+    const char *good = parser->bytes + before->begin;
+    const struct command *command = command_of((uint8_t)good[1]);
+    uint64_t first = binary_read64(good);
+    uint32_t body_length = binary_read32(good + 8);
+    if (before->refusal != REPLY_OK) {
+        return;
+    }
+    while (parser->length - parser->at >= BINARY_HEADER_BYTES + body_length &&
+           !is_full(parser->batch)) {
+        struct packet packet;
+        const char *header = parser->bytes + parser->at;
+        if (binary_read64(header) != first || binary_read32(header + 8) != body_length) {
+            return;
+        }
+        binary_read_header(&packet, header);
+        binary_take(parser, &packet, command);
+    }
+}
+
 /* Parses packet by packet; returns why it ended. */
 static enum protocol_result run(struct parser *parser)
 {
@@ -373,11 +437,14 @@ static enum protocol_result run(struct parser *parser)
         if ((unsigned char)parser->bytes[parser->at] != BINARY_MAGIC) {
             return PROTOCOL_CLOSE;
         }
-        if (parser->batch->request_count == PROTOCOL_BATCH_REQUESTS) {
+        if (is_full(parser->batch)) {
             return PROTOCOL_FULL;
         }
         if (!parse_packet(parser)) {
             return PROTOCOL_MORE;
+        }
+        if (parser->at < parser->length) {
+            take_alike(parser);
         }
     }
 }
@@ -396,7 +463,14 @@ static enum protocol_result binary_parse(const struct protocol_state *state, con
     return result;
 }
 
-/* Never called: no request of this dialect has more keys than one. */
+static void binary_part(const struct request_batch *batch, const struct request *joined,
+                        uint32_t number, const char *bytes, struct request *one)
+{
+    const struct request_key *key = protocol_part(batch, joined, number, bytes, one);
+    binary_fill_asked(&one->binary, key->bytes - BINARY_HEADER_BYTES);
+}
+
+/* Never called: a request of this dialect that has more keys than one is joined. */
 static void binary_cut(const struct request_batch *batch, const struct request *request,
                        uint32_t answered, const char *bytes, struct protocol_state *state,
                        size_t *offset)
@@ -417,11 +491,13 @@ const struct codec *binary_codec(void)
         .parse = binary_parse,
         .reply_bytes_max = binary_compose_bytes_max,
         .compose_value = binary_compose_value,
+        .compose_values = binary_compose_values,
         .compose_miss = binary_compose_miss,
         .compose_end = binary_compose_end,
         .compose_stat = binary_compose_stat,
         .compose_stats_end = binary_compose_stats_end,
         .compose = binary_compose,
+        .part = binary_part,
         .cut = binary_cut,
     };
     return &codec;

@@ -18,6 +18,7 @@ _Static_assert(PACKET_BYTES_MAX <= PROTOCOL_REPLY_BYTES_MAX, "of one key");
 
 /* A packet to be written. */
 struct answer {
+    const struct request_binary *asked;
     enum binary_status status;
     bool flagged; /* it has flags as its extras */
     uint32_t flags;
@@ -53,8 +54,8 @@ static inline char *put64(char *to, uint64_t number)
     return text_put(to, (const char *)&number, sizeof(number));
 }
 
-static inline __attribute__((always_inline)) bool
-put_packet(struct buf *out, const struct request *request, const struct answer *answer)
+static inline __attribute__((always_inline)) bool put_packet(struct buf *out,
+                                                             const struct answer *answer)
 {
     size_t extras_length = answer->flagged ? BINARY_FLAGS_BYTES : 0;
     size_t body_length = extras_length + answer->key_length + answer->value_length;
@@ -64,13 +65,13 @@ put_packet(struct buf *out, const struct request *request, const struct answer *
         return false;
     }
     *to++ = (char)ANSWER_MAGIC;
-    *to++ = (char)request->binary.opcode;
+    *to++ = (char)answer->asked->opcode;
     to = put16(to, (uint16_t)answer->key_length);
     *to++ = (char)extras_length;
     *to++ = 0; /* data type: plain bytes */
     to = put16(to, (uint16_t)answer->status);
     to = put32(to, (uint32_t)body_length);
-    to = text_put(to, (const char *)&request->binary.opaque, sizeof(request->binary.opaque));
+    to = text_put(to, (const char *)&answer->asked->opaque, sizeof(answer->asked->opaque));
     to = put64(to, answer->cas);
     if (answer->flagged) {
         to = put32(to, answer->flags);
@@ -82,10 +83,9 @@ put_packet(struct buf *out, const struct request *request, const struct answer *
 }
 
 /* put_packet() of any answer but a hit, of which there are most. */
-static __attribute__((noinline)) bool put_answer(struct buf *out, const struct request *request,
-                                                 const struct answer *answer)
+static __attribute__((noinline)) bool put_answer(struct buf *out, const struct answer *answer)
 {
-    return put_packet(out, request, answer);
+    return put_packet(out, answer);
 }
 
 /* What memcached says of a status. NULL: nothing. */
@@ -220,14 +220,33 @@ static void fill_number(struct answer *answer, const struct reply *reply, char *
     answer->value_length = BINARY_NUMBER_BYTES;
 }
 
+/* The number of an increment as most ask for it. False: it is none, and nothing was written. */
+static bool compose_number(struct buf *out, const struct request *request,
+                           const struct reply *reply)
+{
+    uint64_t number;
+    char *to = buf_room(out, BINARY_HEADER_BYTES + BINARY_NUMBER_BYTES);
+    if (to == NULL || !num_parse(reply->value, reply->value_length, &number)) {
+        return false;
+    }
+    const struct request_binary *asked = &request->binary;
+    to = put64(to, (uint64_t)ANSWER_MAGIC << 56 | (uint64_t)asked->opcode << 48);
+    to = put32(to, BINARY_NUMBER_BYTES);
+    to = text_put(to, (const char *)&asked->opaque, sizeof(asked->opaque));
+    put64(put64(to, request->want_cas ? reply->cas : 0), number);
+    buf_commit(out, BINARY_HEADER_BYTES + BINARY_NUMBER_BYTES);
+    return true;
+}
+
 /* Quiet requests hear of errors; an absent key that was to be changed is an error. */
-void binary_compose(struct buf *out, const struct request *request, const struct reply *reply)
+static inline void compose_other(struct buf *out, const struct request *request,
+                                 const struct reply *reply)
 {
     char number[BINARY_NUMBER_BYTES];
     if (reply->status == REPLY_NONE) {
         return;
     }
-    struct answer answer = {.status = status_of(request, reply)};
+    struct answer answer = {.asked = &request->binary, .status = status_of(request, reply)};
     switch (reply->status) {
     case REPLY_NUMBER:
         fill_number(&answer, reply, number);
@@ -246,7 +265,26 @@ void binary_compose(struct buf *out, const struct request *request, const struct
         }
         answer.cas = request->want_cas ? reply->cas : 0;
     }
-    put_answer(out, request, &answer);
+    put_answer(out, &answer);
+}
+
+void binary_compose(struct buf *out, const struct request *request, const struct reply *reply)
+{
+    bool number = reply->status == REPLY_NUMBER && request->quiet == QUIET_NO;
+    if (!number || !compose_number(out, request, reply)) {
+        compose_other(out, request, reply);
+    }
+}
+
+/* What the packet of a key asked; of those that are joined each is its own. */
+static inline struct request_binary asked_of(const struct request *request,
+                                             const struct request_key *key)
+{
+    struct request_binary asked = request->binary;
+    if (request->joined) {
+        binary_fill_asked(&asked, key->bytes - BINARY_HEADER_BYTES);
+    }
+    return asked;
 }
 
 static bool answers_key(const struct request *request)
@@ -265,7 +303,9 @@ static bool answers_key(const struct request *request)
 void binary_compose_value(struct buf *out, const struct request *request,
                           const struct request_key *key, const struct hit *hit)
 {
+    const struct request_binary asked = asked_of(request, key);
     const struct answer answer = {
+        .asked = &asked,
         .flagged = true,
         .flags = hit->flags,
         .cas = hit->cas,
@@ -274,14 +314,56 @@ void binary_compose_value(struct buf *out, const struct request *request,
         .value = hit->value,
         .value_length = hit->value_length,
     };
-    put_packet(out, request, &answer);
+    put_packet(out, &answer);
+}
+
+/* The packet of a hit of a joined request, from `to` on; all share but the key's length of the
+ * first word. */
+static inline __attribute__((always_inline)) char *put_hit(char *to, uint64_t first, uint32_t flags,
+                                                           bool shows_key,
+                                                           const struct request_key *key,
+                                                           const struct found *found)
+{
+    uint32_t key_length = shows_key ? key->length : 0;
+    uint32_t body_length = BINARY_FLAGS_BYTES + key_length + (uint32_t)found->value_length;
+    to = put64(to, first | (uint64_t)key_length << 32);
+    to = put32(to, body_length);
+    to = text_put(to, key->bytes - BINARY_HEADER_BYTES + 12, sizeof(uint32_t)); /* opaque */
+    to = put32(put64(to, found->cas), flags);
+    if (shows_key) {
+        to = text_put_short(to, key->bytes, key_length);
+    }
+    return binary_compose_put(to, found->value, found->value_length);
+}
+
+void binary_compose_values(struct buf *out, const struct request *request,
+                           const struct request_key *keys, const struct found *found, size_t count,
+                           size_t value_bytes, uint32_t flags)
+{
+    const struct request_key *last = &keys[count - 1];
+    /* of all keys, and of the headers between them */
+    size_t asked_bytes = (size_t)(last->bytes + last->length - keys[0].bytes);
+    char *start =
+        buf_room(out, BINARY_HEADER_BYTES + count * BINARY_FLAGS_BYTES + asked_bytes + value_bytes);
+    if (UNLIKELY(start == NULL)) {
+        return;
+    }
+    bool shows_key = answers_key(request);
+    uint64_t first = (uint64_t)ANSWER_MAGIC << 56 | (uint64_t)request->binary.opcode << 48 |
+                     (uint64_t)BINARY_FLAGS_BYTES << 24;
+    char *to = start;
+    for (size_t i = 0; i < count; i++) {
+        to = put_hit(to, first, flags, shows_key, &keys[i], &found[i]);
+    }
+    buf_commit(out, (size_t)(to - start));
 }
 
 /* Has the key in place of words, where a hit has it. */
 void binary_compose_miss(struct buf *out, const struct request *request,
                          const struct request_key *key)
 {
-    struct answer answer = {.status = BINARY_NOT_FOUND};
+    const struct request_binary asked = asked_of(request, key);
+    struct answer answer = {.asked = &asked, .status = BINARY_NOT_FOUND};
     if (request->quiet != QUIET_NO) {
         return;
     }
@@ -291,7 +373,7 @@ void binary_compose_miss(struct buf *out, const struct request *request,
     } else {
         binary_compose_fill_words(&answer, &(struct reply){.status = REPLY_NOT_FOUND});
     }
-    put_answer(out, request, &answer);
+    put_answer(out, &answer);
 }
 
 void binary_compose_end(struct buf *out, const struct request *request)
@@ -304,20 +386,24 @@ bool binary_compose_stat(struct buf *out, const struct request *request, const c
                          const char *text)
 {
     const struct answer answer = {
+        .asked = &request->binary,
         .key = name,
         .key_length = strlen(name),
         .value = text,
         .value_length = strlen(text),
     };
-    return put_answer(out, request, &answer);
+    return put_answer(out, &answer);
 }
 
 void binary_compose_stats_end(struct buf *out, const struct request *request)
 {
-    put_answer(out, request, &(struct answer){.status = BINARY_OK});
+    put_answer(out, &(struct answer){.asked = &request->binary, .status = BINARY_OK});
 }
 
 size_t binary_compose_bytes_max(const struct request *request)
 {
-    return request->verb == VERB_STATS ? STATS_BYTES_MAX : PACKET_BYTES_MAX;
+    if (request->verb == VERB_STATS) {
+        return STATS_BYTES_MAX;
+    }
+    return request->joined ? request->keys * PACKET_BYTES_MAX : PACKET_BYTES_MAX;
 }

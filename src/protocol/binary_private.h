@@ -106,6 +106,13 @@ static inline uint64_t binary_read64(const char *from)
     return be64toh(number);
 }
 
+/* Fills what a packet's answer needs of its header. */
+static inline void binary_fill_asked(struct request_binary *asked, const char *header)
+{
+    asked->opcode = (uint8_t)header[1];
+    memcpy(&asked->opaque, header + 12, sizeof(asked->opaque));
+}
+
 /* binary_auth.c, binary_compose.c: the functions of struct codec. */
 
 enum auth_wish binary_auth_read(const char *bytes, size_t length, struct auth_request *request);
@@ -113,6 +120,9 @@ enum auth_wish binary_auth_read(const char *bytes, size_t length, struct auth_re
 size_t binary_compose_bytes_max(const struct request *request);
 void binary_compose_value(struct buf *out, const struct request *request,
                           const struct request_key *key, const struct hit *hit);
+void binary_compose_values(struct buf *out, const struct request *request,
+                           const struct request_key *keys, const struct found *found, size_t count,
+                           size_t value_bytes, uint32_t flags);
 void binary_compose_miss(struct buf *out, const struct request *request,
                          const struct request_key *key);
 void binary_compose_end(struct buf *out, const struct request *request);

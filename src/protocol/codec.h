@@ -46,8 +46,8 @@ struct codec {
     void (*compose_value)(struct buf *out, const struct request *request,
                           const struct request_key *key, const struct hit *hit);
     /*
-     * The same of several keys of a request without meta flags, one after the other; their values
-     * have so many bytes in all. NULL: each by itself.
+     * The same of several keys of a request of several, one after the other; their values have so
+     * many bytes in all.
      */
     void (*compose_values)(struct buf *out, const struct request *request,
                            const struct request_key *keys, const struct found *found, size_t count,
@@ -77,8 +77,15 @@ struct codec {
     void (*compose_numbers)(struct buf *out, const struct request *requests,
                             const uint64_t *numbers, size_t count);
     /*
-     * Says where a get of several keys goes on when only its first `answered` keys are answered:
-     * fills the parser's state there and the offset in the parsed bytes. 0 < answered < keys.
+     * Fills the request of one key of a joined one, which was parsed from `bytes`: what it was
+     * before it was joined.
+     */
+    void (*part)(const struct request_batch *batch, const struct request *joined, uint32_t number,
+                 const char *bytes, struct request *one);
+    /*
+     * Says where a get of several keys that is not joined goes on when only its first `answered`
+     * keys are answered: fills the parser's state there and the offset in the parsed bytes. 0 <
+     * answered < keys.
      */
     void (*cut)(const struct request_batch *batch, const struct request *request, uint32_t answered,
                 const char *bytes, struct protocol_state *state, size_t *offset);

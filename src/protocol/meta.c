@@ -8,8 +8,10 @@
  */
 #include <string.h>
 
+#include "base/num.h"
 #include "base/text_word.h"
 #include "protocol/meta_private.h"
+#include "protocol/text_marks.h"
 
 #define HINTS (META_LETTER('P') | META_LETTER('L'))
 #define COMMON                                                                                     \
@@ -325,8 +327,9 @@ enum text_step meta_parse_arithmetic(struct text_parser *parser, const struct te
 #define LETTERS                                                                                    \
     (META_LETTER('v') | META_LETTER('k') | META_LETTER('q') | META_LETTER('c') | META_LETTER('t'))
 #define GET_LETTERS (LETTERS | META_LETTER('s') | META_LETTER('f'))
+#define SET_LETTERS (META_LETTER('k') | META_LETTER('q') | META_LETTER('c') | META_LETTER('s'))
 
-static const char one[] = "1"; /* the delta of an ma that names none */
+static const char delta_one[] = "1"; /* the delta of an ma that names none */
 
 /* The flags from the space at `at` on. Returns the end of the last, in front of the line's; NULL:
  * there is another than a letter of `known` alone, or twice the same, or no end. */
@@ -371,27 +374,95 @@ static bool read_ending(const char *at, const char *end, bool is_get, struct tex
 static inline bool ends_alike(const char *at, const char *end, bool is_get,
                               const struct text_letters *before)
 {
-    return LIKELY(end - at >= (ptrdiff_t)TEXT_WORD_BYTES) && before->mask != 0 &&
-           before->is_get == is_get &&
-           ((text_word(at, TEXT_WORD_BYTES) ^ before->text) & before->mask) == 0;
+    size_t left = (size_t)(end - at);
+    uint64_t text = text_word(at, LIKELY(left >= TEXT_WORD_BYTES) ? TEXT_WORD_BYTES : left);
+    return before->mask != 0 && before->is_get == is_get && left >= before->line &&
+           ((text ^ before->text) & before->mask) == 0;
 }
 
-bool meta_parse_letters(struct text_parser *parser)
+#define VERB_BYTES (sizeof("mg ") - 1)
+
+/* Joins the gets to this one that come after it, as far as their lines are whole and end alike. */
+static __attribute__((noinline)) void join_gets(struct text_parser *parser, struct request *request)
 {
-    static const char get[] = "mg ";
-    static const char add[] = "ma ";
-    const char *start = parser->bytes + parser->at;
-    size_t left = parser->length - parser->at;
-    if (left <= sizeof(get) - 1 || *start != 'm') {
+    const struct text_letters *ending = &parser->letters;
+    const char *end = parser->bytes + parser->length;
+    const char *at = parser->bytes + parser->at;
+    struct request_key *key = &parser->batch->keys[request->first_key + 1];
+    const struct request_key *keys_end = protocol_joined_end(parser->batch, request);
+    while (key < keys_end && end - at > (ptrdiff_t)TEXT_WORD_BYTES &&
+           memcmp(at, "mg ", VERB_BYTES) == 0) {
+        const char *bytes = at + VERB_BYTES;
+        const char *space = text_marks_near(bytes, end);
+        size_t length = (size_t)(space - bytes);
+        if (length - 1 >= PROTOCOL_KEY_MAX || !ends_alike(space, end, true, ending)) {
+            break;
+        }
+        *key++ = (struct request_key){.bytes = bytes, .length = (uint32_t)length};
+        at = space + ending->line;
+    }
+    parser->at = (size_t)(at - parser->bytes);
+    protocol_join(parser->batch, request, key, parser->at);
+}
+
+void meta_part(const struct request_batch *batch, const struct request *joined, uint32_t number,
+               const char *bytes, struct request *one)
+{
+    meta_fill_line(one, protocol_part(batch, joined, number, bytes, one));
+}
+
+/* Fills what the letters of a line ask for, and where it is, from the key to the last of them. */
+static inline void dress_letters(struct request *request, const struct text_token *key,
+                                 size_t length, uint64_t letters)
+{
+    request->quiet = (letters & META_LETTER('q')) != 0 ? QUIET_USUAL : QUIET_NO;
+    request->want_cas = (letters & META_LETTER('c')) != 0;
+    request->meta.line = key->bytes;
+    request->meta.length = (uint32_t)length;
+    request->meta.key_length = (uint16_t)key->length;
+    request->meta.letters = letters;
+}
+
+/* ms: its block is there. */
+static bool parse_set(struct text_parser *parser, const char *end)
+{
+    struct text_token key = {.bytes = parser->bytes + parser->at + VERB_BYTES};
+    struct text_marks marks = text_marks_begin(key.bytes, end);
+    const char *key_end = text_marks_next(&marks);
+    const char *size_end = text_marks_next(&marks);
+    uint64_t letters, bytes;
+    key.length = (size_t)(key_end - key.bytes);
+    if (size_end == end || *key_end != ' ' || key.length - 1 >= PROTOCOL_KEY_MAX) {
         return false;
     }
-    bool is_get = memcmp(start, get, sizeof(get) - 1) == 0;
-    if (!is_get && memcmp(start, add, sizeof(add) - 1) != 0) {
+    const char *size = key_end + 1;
+    size_end = text_tokens_word_end(size, size_end);
+    const char *text_end = read_letters(size_end, end, SET_LETTERS, &letters);
+    if (text_end == NULL || !num_parse(size, (size_t)(size_end - size), &bytes) ||
+        bytes > parser->batch->value_max) {
         return false;
     }
-    const char *end = start + (left < PROTOCOL_LINE_MAX ? left : PROTOCOL_LINE_MAX);
-    struct text_token key = {.bytes = start + sizeof(get) - 1};
-    const char *space = text_tokens_end(key.bytes, end);
+    const char *newline = text_end + (*text_end == '\r');
+    const char *limit = parser->bytes + parser->length;
+    const char *data = newline + 1;
+    if (newline == end || *newline != '\n' || (size_t)(limit - data) < bytes + 2 ||
+        data[bytes] != '\r' || data[bytes + 1] != '\n') {
+        return false;
+    }
+    struct request *request =
+        text_push(parser, VERB_SET, parser->at, (size_t)(data + bytes + 2 - parser->bytes));
+    text_push_key(parser, request, &key);
+    dress_letters(request, &key, (size_t)(text_end - key.bytes), letters);
+    request->value = data;
+    request->value_length = (uint32_t)bytes;
+    return true;
+}
+
+/* mg, ma */
+static bool parse_letters(struct text_parser *parser, bool is_get, const char *end)
+{
+    struct text_token key = {.bytes = parser->bytes + parser->at + VERB_BYTES};
+    const char *space = text_marks_near(key.bytes, end);
     struct text_letters *ending = &parser->letters;
     key.length = (size_t)(space - key.bytes);
     if (space == end || *space != ' ' || key.length - 1 >= PROTOCOL_KEY_MAX) {
@@ -404,16 +475,42 @@ bool meta_parse_letters(struct text_parser *parser)
     struct request *request = text_push(parser, is_get ? VERB_GET : VERB_INCR, parser->at,
                                         (size_t)(space + ending->line - parser->bytes));
     text_push_key(parser, request, &key);
-    request->quiet = (letters & META_LETTER('q')) != 0 ? QUIET_USUAL : QUIET_NO;
-    request->want_cas = (letters & META_LETTER('c')) != 0;
-    if (!is_get) {
-        request->value = one;
-        request->value_length = sizeof(one) - 1;
-    }
-    request->meta.line = key.bytes;
-    request->meta.length = (uint32_t)key.length + ending->length;
-    request->meta.key_length = (uint16_t)key.length;
+    dress_letters(request, &key, key.length + ending->length, letters);
     request->meta.letters_alone = true;
-    request->meta.letters = letters;
+    if (!is_get) {
+        request->value = delta_one;
+        request->value_length = sizeof(delta_one) - 1;
+    }
+    if (is_get && parser->at < parser->length && parser->batch->joins) {
+        join_gets(parser, request);
+    }
     return true;
+}
+
+bool meta_parse_short(struct text_parser *parser)
+{
+    static const char noop[] = "mn\r\n";
+    const char *start = parser->bytes + parser->at;
+    size_t left = parser->length - parser->at;
+    const char *end = start + (left < PROTOCOL_LINE_MAX ? left : PROTOCOL_LINE_MAX);
+    if (left < sizeof(noop) - 1) {
+        return false;
+    }
+    if (memcmp(start, noop, sizeof(noop) - 1) == 0) {
+        text_push(parser, VERB_NOOP, parser->at, parser->at + sizeof(noop) - 1);
+        return true;
+    }
+    if (start[2] != ' ') {
+        return false;
+    }
+    switch (start[1]) {
+    case 'g':
+        return parse_letters(parser, true, end);
+    case 'a':
+        return parse_letters(parser, false, end);
+    case 's':
+        return parse_set(parser, end);
+    default:
+        return false;
+    }
 }

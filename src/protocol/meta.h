@@ -26,14 +26,22 @@ enum text_step meta_parse_arithmetic(struct text_parser *parser, const struct te
                                      const struct text_line *line);
 
 /*
- * A line that begins at parser->at: mg or ma with flags that are each a letter alone, as most are,
- * in one walk. False: it is none, or not whole, and nothing was done: it is read as any line.
+ * A line that begins at parser->at: mn, or mg, ma or ms with flags that are each a letter alone, as
+ * most are,
+ * in one walk; with batch->joins the mg that follow and end alike, too. False: it is none, or not
+ * whole, and nothing was done: it is read as any line.
  */
-bool meta_parse_letters(struct text_parser *parser);
+bool meta_parse_short(struct text_parser *parser);
 
+/* As those of struct codec, of meta requests: */
+void meta_part(const struct request_batch *batch, const struct request *joined, uint32_t number,
+               const char *bytes, struct request *one);
 size_t meta_compose_bytes_max(const struct request *request);
 void meta_compose_value(struct buf *out, const struct request *request,
                         const struct request_key *key, const struct hit *hit);
+void meta_compose_values(struct buf *out, const struct request *request,
+                         const struct request_key *keys, const struct found *found, size_t count,
+                         size_t value_bytes, uint32_t flags);
 void meta_compose_miss(struct buf *out, const struct request *request,
                        const struct request_key *key);
 /* Any reply but the three errors. */

@@ -111,6 +111,9 @@ static char *put_flags(char *to, const struct request *request, struct known *kn
 {
     struct text_token token = sent_key(request);
     const char *at = token.bytes + token.length;
+    if ((request->meta.letters & known->letters) == 0) {
+        return to;
+    }
     while (next_flag(request, &at, &token)) {
         char letter = token.bytes[0];
         if (letter == 'T') {
@@ -193,33 +196,67 @@ static void compose_info(struct buf *out, const struct request *request, const s
 
 size_t meta_compose_bytes_max(const struct request *request)
 {
+    if (request->joined) {
+        return request->keys * (PROTOCOL_REPLY_VALUE_MAX + WORDS_MAX) +
+               (request->end - request->begin);
+    }
     return PROTOCOL_REPLY_VALUE_MAX + WORDS_MAX + request->meta.length;
 }
 
-/* Most hits of a page: of mg with v, maybe with k and q, and no other flag. */
-static void compose_page_hit(struct buf *out, const struct request *request, const struct hit *hit)
+/* The request of one key. A joined one is of letters alone, so the line holds the key as it is. */
+static const struct request *alone(const struct request *request, const struct request_key *key,
+                                   struct request *one)
 {
-    char *start = room(out, request, hit->value_length);
-    if (UNLIKELY(start == NULL)) {
-        return;
+    if (!request->joined) {
+        return request;
     }
-    char *to = text_put_number(TEXT_PUT(start, "VA "), hit->value_length);
-    to = TEXT_PUT(asks(request, 'k') ? put_key(to, request) : to, "\r\n");
-    to = TEXT_PUT(text_put_short(to, hit->value, hit->value_length), "\r\n");
-    buf_commit(out, (size_t)(to - start));
+    *one = *request;
+    meta_fill_line(one, key);
+    return one;
 }
 
-static bool is_of_page(const struct request *request, const struct hit *hit)
+/* Most hits of a page, and most numbers: of mg or ma with v, maybe with k and q, and no other flag.
+ */
+static inline __attribute__((always_inline)) char *put_page_hit(char *to, bool shows_key,
+                                                                const struct request_key *key,
+                                                                const char *value,
+                                                                size_t value_length)
+{
+    to = text_put_number(TEXT_PUT(to, "VA "), value_length);
+    if (shows_key) {
+        to = text_put_short(TEXT_PUT(to, " k"), key->bytes, key->length);
+    }
+    if (value_length == 1) { /* as of existence keys */
+        const char line[] = {'\r', '\n', *value, '\r', '\n'};
+        return text_put(to, line, sizeof(line));
+    }
+    to = text_put_short(TEXT_PUT(to, "\r\n"), value, value_length);
+    return TEXT_PUT(to, "\r\n");
+}
+
+static inline bool is_of_page(const struct request *request)
 {
     const uint64_t others = ~(META_LETTER('v') | META_LETTER('k') | META_LETTER('q'));
     return request->meta.letters_alone && asks(request, 'v') &&
-           (request->meta.letters & others) == 0 && !hit->sent && !hit->stale && !hit->won;
+           (request->meta.letters & others) == 0;
+}
+
+static void compose_page_hit(struct buf *out, const struct request *request,
+                             const struct request_key *key, const char *value, size_t value_length)
+{
+    char *start = buf_room(out, WORDS_MAX + key->length + value_length);
+    if (LIKELY(start != NULL)) {
+        char *to = put_page_hit(start, asks(request, 'k'), key, value, value_length);
+        buf_commit(out, (size_t)(to - start));
+    }
 }
 
 /* Any other hit. */
 static __attribute__((noinline)) void compose_hit(struct buf *out, const struct request *request,
+                                                  const struct request_key *key,
                                                   const struct hit *hit)
 {
+    struct request one;
     struct known known = {.letters = HIT_ANSWERS,
                           .size = hit->value_length,
                           .cas = hit->cas,
@@ -230,6 +267,7 @@ static __attribute__((noinline)) void compose_hit(struct buf *out, const struct 
                           .made = hit->vivified,
                           .idle_s = hit->idle_s,
                           .fetched = hit->fetched};
+    request = alone(request, key, &one);
     if (request->meta.info) {
         compose_info(out, request, hit);
     } else {
@@ -240,21 +278,48 @@ static __attribute__((noinline)) void compose_hit(struct buf *out, const struct 
 void meta_compose_value(struct buf *out, const struct request *request,
                         const struct request_key *key, const struct hit *hit)
 {
-    (void)key; /* it goes back as it was sent */
-    if (LIKELY(is_of_page(request, hit))) {
-        compose_page_hit(out, request, hit);
+    if (LIKELY(is_of_page(request)) && !hit->sent && !hit->stale && !hit->won) {
+        compose_page_hit(out, request, key, hit->value, hit->value_length);
     } else {
-        compose_hit(out, request, hit);
+        compose_hit(out, request, key, hit);
     }
+}
+
+void meta_compose_values(struct buf *out, const struct request *request,
+                         const struct request_key *keys, const struct found *found, size_t count,
+                         size_t value_bytes, uint32_t flags)
+{
+    if (!is_of_page(request)) {
+        struct hit hit = {.flags = flags, .ttl_s = -1, .ttl_touched_s = -1, .ttl_made_s = -1};
+        for (size_t i = 0; i < count; i++) {
+            hit.value = found[i].value;
+            hit.value_length = found[i].value_length;
+            hit.cas = found[i].cas;
+            meta_compose_value(out, request, &keys[i], &hit);
+        }
+        return;
+    }
+    const struct request_key *last = &keys[count - 1];
+    size_t key_bytes = (size_t)(last->bytes + last->length - keys[0].bytes); /* and more */
+    char *start = buf_room(out, count * WORDS_MAX + key_bytes + value_bytes);
+    if (UNLIKELY(start == NULL)) {
+        return;
+    }
+    bool shows_key = asks(request, 'k');
+    char *to = start;
+    for (size_t i = 0; i < count; i++) {
+        to = put_page_hit(to, shows_key, &keys[i], found[i].value, found[i].value_length);
+    }
+    buf_commit(out, (size_t)(to - start));
 }
 
 void meta_compose_miss(struct buf *out, const struct request *request,
                        const struct request_key *key)
 {
     struct known known = {.letters = request->meta.info ? 0 : ECHOES};
-    (void)key;
+    struct request one;
     if (request->quiet == QUIET_NO) {
-        compose_line(out, request, "EN", &known);
+        compose_line(out, alone(request, key, &one), "EN", &known);
     }
 }
 
@@ -280,7 +345,9 @@ static uint64_t answers_of(const struct request *request)
     }
 }
 
-void meta_compose(struct buf *out, const struct request *request, const struct reply *reply)
+/* Any reply but a number that is of a page. */
+static __attribute__((noinline)) void compose_other(struct buf *out, const struct request *request,
+                                                    const struct reply *reply)
 {
     CHECK((size_t)reply->status < sizeof(names) / sizeof(names[0]));
     const char *name = names[reply->status];
@@ -300,4 +367,15 @@ void meta_compose(struct buf *out, const struct request *request, const struct r
         return;
     }
     compose_line(out, request, name, &known);
+}
+
+void meta_compose(struct buf *out, const struct request *request, const struct reply *reply)
+{
+    bool number = reply->status == REPLY_NUMBER && request->quiet == QUIET_NO;
+    if (number && LIKELY(is_of_page(request))) {
+        const struct request_key key = {request->meta.line, request->meta.key_length};
+        compose_page_hit(out, request, &key, reply->value, reply->value_length);
+    } else {
+        compose_other(out, request, reply);
+    }
 }

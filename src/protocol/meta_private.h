@@ -39,6 +39,15 @@ struct meta_flags {
     struct text_token delta; /* D: its digits; "1" without */
 };
 
+/* Fills where the line of one key is, in the copy of a joined request. */
+static inline void meta_fill_line(struct request *one, const struct request_key *key)
+{
+    uint32_t flags_length = one->meta.length - one->meta.key_length;
+    one->meta.line = key->bytes;
+    one->meta.length = key->length + flags_length;
+    one->meta.key_length = (uint16_t)key->length;
+}
+
 /* Moves *from over one token. False: there is none up to end. */
 static inline bool meta_next(const char **from, const char *end, struct text_token *token)
 {

@@ -25,6 +25,7 @@
 #define PROTOCOL_VALUE_MAX       4096       /* bytes of a value that engines of ids take */
 #define PROTOCOL_GET_KEYS_BLOCK  1024       /* keys of one get resolved and answered together */
 #define PROTOCOL_BATCH_REQUESTS  256
+#define PROTOCOL_JOINED_MAX      32 /* requests that are joined in one */
 #define PROTOCOL_BATCH_KEYS      4096
 #define PROTOCOL_ERROR_MAX       78    /* bytes of an error line, its end included */
 #define PROTOCOL_REPLY_VALUE_MAX 512   /* bytes of a value as engines of ids hold it */
@@ -173,6 +174,8 @@ struct request {
     bool touch;         /* INCR DECR: what is there gets touch_exptime */
     bool plain_only;    /* it asks for what only plain values can do: refused for others */
     bool more;          /* a block of a get that goes on in the next request: no END yet */
+    bool joined;        /* it is several of one key each, alike in all else but what codec.part()
+                           fills: each is answered for itself */
     bool swallow_after; /* informative: a refused data block follows */
     bool bare;          /* a change that asks for nothing more, its one key and a value for ids
                            apart (flags are plain values'): a codec that knows may say so */
@@ -204,6 +207,7 @@ struct request {
 
 struct request_batch {
     uint32_t value_max; /* set by the server before parse: data longer than that is refused */
+    bool joins;         /* likewise: gets of one key each may be joined */
     uint32_t request_count;
     uint32_t key_count;
     uint32_t scratch_used;       /* of scratch: decoded keys, deltas as digits */
@@ -235,6 +239,51 @@ static inline struct request *protocol_push(struct request_batch *batch, enum ve
     request->meta = (struct request_meta){.line = NULL};
     request->before = *before;
     return request;
+}
+
+/* Returns how many requests of the client end with it; a block of a longer get is none. */
+static inline uint32_t protocol_asked(const struct request *request)
+{
+    return request->joined ? request->keys : !request->more;
+}
+
+/* Where the keys end at the latest that may be joined to the batch's last request, of one key. */
+static inline const struct request_key *protocol_joined_end(const struct request_batch *batch,
+                                                            const struct request *request)
+{
+    uint32_t room = PROTOCOL_BATCH_KEYS - request->first_key;
+    return &batch->keys[request->first_key] +
+           (room < PROTOCOL_JOINED_MAX ? room : PROTOCOL_JOINED_MAX);
+}
+
+/* Joins the requests to it whose keys end there, and their bytes at offset `end`. */
+static inline void protocol_join(struct request_batch *batch, struct request *request,
+                                 const struct request_key *keys_end, size_t end)
+{
+    request->keys = (uint32_t)(keys_end - &batch->keys[request->first_key]);
+    request->joined = request->keys > 1;
+    request->end = end;
+    batch->key_count = request->first_key + request->keys;
+}
+
+/* What codec.part() does for all: fills the request of one key of a joined one, which was parsed
+ * from `bytes`, but for what else it has of its own. Returns the key. */
+static inline const struct request_key *protocol_part(const struct request_batch *batch,
+                                                      const struct request *joined, uint32_t number,
+                                                      const char *bytes, struct request *one)
+{
+    const struct request_key *keys = &batch->keys[joined->first_key];
+    const struct request_key *last = &keys[joined->keys - 1];
+    size_t before = (size_t)(keys[0].bytes - bytes) - joined->begin;
+    size_t after = joined->end - (size_t)(last->bytes + last->length - bytes);
+    CHECK(joined->joined && number < joined->keys);
+    *one = *joined;
+    one->joined = false;
+    one->first_key += number;
+    one->keys = 1;
+    one->begin = (size_t)(keys[number].bytes - bytes) - before;
+    one->end = (size_t)(keys[number].bytes + keys[number].length - bytes) + after;
+    return &keys[number];
 }
 
 enum protocol_result {

@@ -323,7 +323,7 @@ static enum text_step step(struct text_parser *parser)
     case 'd':
         return parse_increments(parser) ? TEXT_NEXT : parse_line(parser);
     case 'm':
-        return meta_parse_letters(parser) ? TEXT_NEXT : parse_line(parser);
+        return meta_parse_short(parser) ? TEXT_NEXT : parse_line(parser);
     default:
         return parse_other(parser);
     }
@@ -371,6 +371,7 @@ const struct codec *text_codec(void)
         .list_end = text_list_end,
         .compose = text_compose,
         .compose_numbers = text_compose_numbers,
+        .part = meta_part,
         .cut = text_get_cut,
     };
     return &codec;

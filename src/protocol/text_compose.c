@@ -107,6 +107,10 @@ void text_compose_values(struct buf *out, const struct request *request,
                          const struct request_key *keys, const struct found *found, size_t count,
                          size_t value_bytes, uint32_t flags)
 {
+    if (request->meta.line != NULL) {
+        meta_compose_values(out, request, keys, found, count, value_bytes, flags);
+        return;
+    }
     const struct request_key *last = &keys[count - 1];
     size_t key_bytes = (size_t)(last->bytes + last->length - keys[0].bytes); /* of one line */
     char words[FLAGS_BYTES] = {0};
@@ -284,9 +288,11 @@ void text_compose(struct buf *out, const struct request *request, const struct r
     if (request->quiet == QUIET_ALL) {
         return;
     }
-    if (reply->status == REPLY_NUMBER && request->meta.line == NULL) {
-        compose_number(out, reply);
-    } else {
+    if (reply->status != REPLY_NUMBER) {
         compose_words(out, request, reply);
+    } else if (request->meta.line != NULL) {
+        meta_compose(out, request, reply);
+    } else {
+        compose_number(out, reply);
     }
 }

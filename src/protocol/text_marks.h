@@ -18,6 +18,7 @@
 #include <emmintrin.h>
 
 #define TEXT_MARKS_BLOCK 64
+#define TEXT_MARKS_STEP  16
 #define TEXT_MARKS_BITS  1 /* a byte; its lowest may be set */
 
 static inline uint64_t text_marks_of(__m128i bytes)
@@ -30,6 +31,12 @@ static inline uint64_t text_marks_of(__m128i bytes)
 static inline uint64_t text_marks_sixteen(const char *text, size_t at)
 {
     return text_marks_of(_mm_loadu_si128((const __m128i *)(const void *)(text + at))) << at;
+}
+
+/* The marks of the first TEXT_MARKS_STEP bytes of a text that has them. */
+static inline uint64_t text_marks_step(const char *text)
+{
+    return text_marks_sixteen(text, 0);
 }
 
 /* The marks of the first block of a text of `length` > 0 bytes, which may be shorter. */
@@ -58,6 +65,7 @@ static inline uint64_t text_marks_block(const char *text, size_t length)
 #else
 
 #define TEXT_MARKS_BLOCK 8
+#define TEXT_MARKS_STEP  8
 #define TEXT_MARKS_BITS  8
 
 /* The highest bit of every byte of word that is `byte`. */
@@ -72,6 +80,11 @@ static inline uint64_t text_marks_block(const char *text, size_t length)
 {
     uint64_t word = text_word(text, length);
     return text_marks_of(word, ' ') | text_marks_of(word, '\n');
+}
+
+static inline uint64_t text_marks_step(const char *text)
+{
+    return text_marks_block(text, TEXT_MARKS_STEP);
 }
 
 #endif
@@ -101,6 +114,19 @@ static inline const char *text_marks_next(struct text_marks *marks)
     const char *mark = marks->block + (unsigned)__builtin_ctzll(marks->left) / TEXT_MARKS_BITS;
     marks->left &= marks->left - 1;
     return mark;
+}
+
+/* The first of them alone, which is near, as after a key; the text's end: there is none. */
+static inline const char *text_marks_near(const char *from, const char *end)
+{
+    for (; end - from >= TEXT_MARKS_STEP; from += TEXT_MARKS_STEP) {
+        uint64_t marks = text_marks_step(from);
+        if (marks != 0) {
+            return from + __builtin_ctzll(marks) / TEXT_MARKS_BITS;
+        }
+    }
+    struct text_marks rest = text_marks_begin(from, end);
+    return text_marks_next(&rest);
 }
 
 #endif

@@ -143,7 +143,7 @@ static void count_meta(struct dispatch_worker *worker, uint32_t answered)
     uint64_t meta = 0;
 
     for (uint32_t i = 0; i < answered; i++) {
-        meta += batch->requests[i].meta.line != NULL;
+        meta += batch->requests[i].meta.line != NULL ? batch->requests[i].keys : 0;
     }
     metric_add(&worker->metrics->cmd_meta, meta);
 }
@@ -154,6 +154,20 @@ static bool is_run_again(enum dispatch_end end)
                                   1u << DISPATCH_CUT | 1u << DISPATCH_AGAIN | 1u << DISPATCH_LEAVE;
 
     return (again >> end & 1) != 0;
+}
+
+/* Of joined requests those up to worker->cut were run: they alone are what is done with. */
+static void cut_joined(struct dispatch_worker *worker, struct request *joined)
+{
+    struct request_batch *batch = &worker->batch;
+    struct request next;
+
+    worker->codec->part(batch, joined, worker->cut, worker->parsed, &next);
+    joined->keys = worker->cut;
+    joined->end = next.begin;
+    batch->consumed = next.begin;
+    batch->after = next.before;
+    batch->request_count = (uint32_t)(joined - batch->requests) + 1;
 }
 
 /* Runs the batch up to what stops it. *stopped_at: requests that need not be seen again. */
@@ -178,6 +192,10 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
         }
         i += worker->with_it;
         worker->with_it = 0;
+    }
+    if (UNLIKELY(end == DISPATCH_CUT) && batch->requests[i - 1].joined) {
+        cut_joined(worker, &worker->batch.requests[i - 1]);
+        end = DISPATCH_LAST;
     }
     *stopped_at = is_run_again(end) ? i - 1 : i;
     if (worker->codec->has_meta) {
@@ -279,6 +297,8 @@ static enum net_next run_batches(struct dispatch_worker *worker, struct net_turn
     uint32_t work = 0;
 
     worker->batch.value_max = worker->spaces->value_max;
+    /* else each of them is logged, or refused, by itself */
+    worker->batch.joins = log_level() < LOG_LEVEL_COMMANDS && !worker->stale;
     do {
         enum protocol_result parsed =
             worker->codec->parse(&worker->conn->parser, turn->in + turn->consumed,

@@ -54,6 +54,7 @@ struct block {
     bool full;         /* there is no room for the answers of further keys … */
     uint32_t answered; /* … than these */
     uint32_t hits;
+    uint32_t refused; /* of a joined request: answered with an error */
     uint32_t no_space;
     bool pending;
     bool failed; /* the worker's result holds the line */
@@ -62,18 +63,42 @@ struct block {
                                     that is to be deleted */
 };
 
-static void block_fail(struct dispatch_worker *worker, const struct dispatch_key *key,
+static uint32_t key_number(const struct dispatch_worker *worker, const struct request *request,
+                           const struct request_key *bytes)
+{
+    return (uint32_t)(bytes - &worker->batch.keys[request->first_key]);
+}
+
+/* The worker's result holds what a key is refused with: that alone, or the whole request. */
+static void block_refuse(struct dispatch_worker *worker, const struct request *request,
+                         const struct request_key *bytes, struct block *block)
+{
+    struct request one;
+
+    if (!request->joined) {
+        block->failed = true;
+        return;
+    }
+    worker->codec->part(&worker->batch, request, key_number(worker, request, bytes), worker->parsed,
+                        &one);
+    dispatch_reply(worker, &one, &worker->result.reply);
+    block->refused++;
+}
+
+static void block_fail(struct dispatch_worker *worker, const struct request *request,
+                       const struct request_key *bytes, const struct dispatch_key *key,
                        struct block *block)
 {
     if (!block->failed) {
         command_refuse(key->space, &key->op, dispatch_figures_of(worker, key->space),
                        &worker->result);
     }
-    block->failed = true;
+    block_refuse(worker, request, bytes, block);
 }
 
 /* A key that is refused unread: a meta command's flags are not for its space. */
-static bool block_refused(struct dispatch_worker *worker, const struct dispatch_key *key,
+static bool block_refused(struct dispatch_worker *worker, const struct request *request,
+                          const struct request_key *bytes, const struct dispatch_key *key,
                           struct block *block)
 {
     if (key->command->absent.status != REPLY_CLIENT_ERROR) {
@@ -81,7 +106,7 @@ static bool block_refused(struct dispatch_worker *worker, const struct dispatch_
     }
     command_finish(key->command, key->space, &key->op, worker->metrics,
                    dispatch_figures_of(worker, key->space), &worker->result);
-    block->failed = true;
+    block_refuse(worker, request, bytes, block);
     return true;
 }
 
@@ -111,7 +136,7 @@ static bool block_marks(struct dispatch_worker *worker, const struct request *re
                         const struct request_key *bytes, struct block *block)
 {
     const struct request_key *first = &worker->batch.keys[request->first_key];
-    size_t i = (size_t)(bytes - first);
+    size_t i = key_number(worker, request, bytes);
 
     if (!block->deletes) {
         memset(block->found, 0, sizeof(block->found));
@@ -285,7 +310,7 @@ static void block_visit(struct dispatch_worker *worker, const struct request *re
 {
     struct visit visit = {worker, request, bytes};
     struct engine *engine = key->space->engine;
-    uint32_t number = (uint32_t)(bytes - &worker->batch.keys[request->first_key]);
+    uint32_t number = key_number(worker, request, bytes);
 
     plain_visit(engine, &key->op, request->verb == VERB_GAT, visit_hit, &visit);
     switch (key->op.status) {
@@ -317,7 +342,7 @@ static __attribute__((noinline)) void block_odd(struct dispatch_worker *worker,
         block_visit(worker, request, bytes, key, block);
         return;
     }
-    if (block_refused(worker, key, block)) {
+    if (block_refused(worker, request, bytes, key, block)) {
         return;
     }
     block_miss(worker, request, bytes);
@@ -325,6 +350,25 @@ static __attribute__((noinline)) void block_odd(struct dispatch_worker *worker,
         dispatch_tally_of(worker, key->space)->bad++;
     } else {
         block->no_space++;
+    }
+}
+
+/* A key has to wait, and the whole request with it; of a joined one those before it are answered.
+ */
+static void block_wait(struct dispatch_worker *worker, const struct request *request,
+                       const struct request_key *bytes, struct dispatch_key *key,
+                       struct block *block)
+{
+    block->answered = key_number(worker, request, bytes);
+    block->full = request->joined;
+    if (request->joined && block->answered > 0) {
+        return;
+    }
+    block->pending = true;
+    if (!dispatch_wait_op(worker, request, key->space->engine, &key->op)) {
+        block->pending = !request->joined;
+        block->full = false;
+        block_fail(worker, request, bytes, key, block);
     }
 }
 
@@ -344,13 +388,10 @@ static inline void block_key(struct dispatch_worker *worker, const struct reques
     }
     switch (key->op.status) {
     case ENGINE_PENDING:
-        block->pending = true;
-        if (!dispatch_wait_op(worker, request, key->space->engine, &key->op)) {
-            block_fail(worker, key, block);
-        }
+        block_wait(worker, request, bytes, key, block);
         return;
     case ENGINE_ERROR:
-        block_fail(worker, key, block);
+        block_fail(worker, request, bytes, key, block);
         return;
     default:
         block_absent(worker, request, bytes, key, block);
@@ -379,7 +420,7 @@ static void block_delete(struct dispatch_worker *worker, const struct request *r
             key->op.error = ENGINE_E_BUSY;
         }
         if (status == ENGINE_ERROR || (status == ENGINE_PENDING && deleted)) {
-            block_fail(worker, key, block);
+            block_fail(worker, request, &bytes[i], key, block);
         }
         deleted = true;
     }
@@ -419,7 +460,8 @@ static enum dispatch_end block_cut(struct dispatch_worker *worker, const struct 
     }
     dispatch_tally_end(worker, true);
     metric_add(&worker->metrics->no_space, block->no_space);
-    command_count_reads(request->verb, block->hits, block->answered - block->hits, worker->metrics);
+    command_count_reads(request->verb, block->hits, block->answered - block->refused - block->hits,
+                        worker->metrics);
     worker->cut = block->answered;
     return DISPATCH_CUT;
 }
@@ -450,7 +492,7 @@ static __attribute__((noinline)) enum dispatch_end run_block(struct dispatch_wor
 {
     const struct request_key *bytes = &worker->batch.keys[request->first_key];
     size_t start = worker->out->length;
-    bool several = worker->codec->compose_values != NULL && request->meta.line == NULL;
+    bool several = request->keys > 1;
     struct block block;
 
     memset(&block, 0, offsetof(struct block, found));
@@ -479,7 +521,8 @@ static __attribute__((noinline)) enum dispatch_end run_block(struct dispatch_wor
     }
     dispatch_tally_end(worker, true);
     metric_add(&worker->metrics->no_space, block.no_space);
-    command_count_reads(request->verb, block.hits, request->keys - block.hits, worker->metrics);
+    command_count_reads(request->verb, block.hits, request->keys - block.refused - block.hits,
+                        worker->metrics);
     worker->codec->compose_end(worker->out, request);
     return DISPATCH_DONE;
 }

@@ -47,10 +47,10 @@ void dispatch_watch_count(struct dispatch_worker *worker, uint32_t answered)
         worker->own.first = classes[batch->requests[0].verb];
     }
     for (uint32_t i = 0; i < answered; i++) {
-        uint32_t whole = !batch->requests[i].more; /* else a block of a long get: a part of it */
+        uint32_t asked = protocol_asked(&batch->requests[i]);
 
-        turn->of[classes[batch->requests[i].verb]] += whole;
-        all += whole;
+        turn->of[classes[batch->requests[i].verb]] += asked;
+        all += asked;
     }
     turn->all += all;
 }

@@ -158,9 +158,37 @@ static void answer_key(const struct run *run, const struct request *request,
     }
 }
 
+/* The first `count` of the requests that are joined in one: each as if it were alone, but that all
+ * answers are composed by the joined one. */
+static void say_joined(struct run *run, const struct request *joined, uint32_t count)
+{
+    struct buf out = room_for(run, joined);
+
+    CHECK(joined->keys > 1 && joined->keys <= PROTOCOL_JOINED_MAX && !joined->more);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct request_key *key = &run->batch->keys[joined->first_key + i];
+        struct request one;
+
+        run->codec->part(run->batch, joined, i, run->parsed, &one);
+        CHECK(one.keys == 1 && run->batch->keys[one.first_key].bytes == key->bytes);
+        CHECK(one.begin >= joined->begin && one.end <= joined->end && one.begin < one.end);
+        say_fields(run, &one);
+        say_text(run, key->bytes, key->length);
+        say_number(run, 0);
+        answer_key(run, joined, key, &out);
+        run->codec->compose_end(&out, joined);
+        say_text(run, "end", 3);
+    }
+    say_room(run, &out);
+}
+
 /* The first `count` keys of a get. */
 static void say_get(struct run *run, const struct request *request, uint32_t count)
 {
+    if (request->joined) {
+        say_joined(run, request, count);
+        return;
+    }
     struct buf out = room_for(run, request);
 
     if (!request->before.in_get) {
@@ -277,6 +305,14 @@ static void cut_get(struct run *run, const struct request *request)
     size_t offset = SIZE_MAX;
 
     say_get(run, request, answered);
+    if (request->joined) {
+        struct request next;
+
+        run->codec->part(run->batch, request, answered, run->parsed, &next);
+        run->state = next.before;
+        run->at += next.begin;
+        return;
+    }
     run->codec->cut(run->batch, request, answered, run->parsed, &run->state, &offset);
     CHECK(offset <= run->parsed_length);
     run->at += offset;
@@ -337,6 +373,7 @@ static void run_all(struct run *run)
         run->random == NULL ? run->length : (size_t)1 << test_random_below(run->random, 12);
     bool open = true;
 
+    run->batch->joins = run->random != NULL && !test_random_once_in(run->random, 4);
     for (size_t have = 0; open && have < run->length;) {
         size_t piece =
             run->random == NULL ? run->length : 1 + test_random_below(run->random, piece_max);

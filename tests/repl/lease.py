@@ -50,6 +50,9 @@ def first(one, two):
     """It follows nobody until it is told, takes no changes before its agent's word, nor after."""
     expect(one, INCR, NOT_LEADER)
     expect(one, b"get feed:1001.like", b"SERVER_ERROR stale\r\n")
+    each = one.ask(b"mg feed:1001.like v q\r\nmg feed:1002.like v q\r\nmn", b"MN\r\n")
+    if each != b"SERVER_ERROR stale\r\n" * 2 + b"MN\r\n":
+        raise Failure("two gets of meta are answered %r" % each)
     refused(one, b"lead 1 5 %d -" % soon(LONG_MS), b"this node follows")
     expect(one, b"promote 1 5 force", b"OK 5 0\r\n")
     state = one.stats()

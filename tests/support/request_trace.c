@@ -28,6 +28,7 @@ void request_trace_open(struct request_trace *trace, const struct codec *codec)
     trace->length = 0;
     trace->codec = codec;
     trace->batch->value_max = PROTOCOL_VALUE_MAX;
+    trace->batch->joins = false;
 }
 
 void request_trace_close(struct request_trace *trace)
@@ -107,7 +108,7 @@ static void say_extended(struct request_trace *trace, const struct request *requ
 static void say_request(struct request_trace *trace, const struct request *request)
 {
     static const char *const quiets[] = {"", " quiet", " usual"};
-    request_trace_say(trace, "%s", verb_names[request->verb]);
+    request_trace_say(trace, "%s%s", verb_names[request->verb], request->joined ? " joined" : "");
     if (request->verb == VERB_ERROR) {
         say_refusal(trace, request);
     }

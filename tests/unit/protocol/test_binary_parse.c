@@ -188,7 +188,7 @@ static const struct row rows[] = {
     {{0x05, BYTES(DELTA_3 INITIAL_5 EXPIRES_9), BYTES("k"), NOTHING, 0},
      "incr k (3) exptime=9 initial=5 create +cas\n"},
     {{0x05, BYTES(DELTA_3 INITIAL_5 NEVER), BYTES("k"), NOTHING, 0},
-     "incr k (3) exptime=4294967295 initial=5 never +cas\n"},
+     "incr k (3) initial=5 never +cas\n"},
     {{0x05, BYTES(NEVER NEVER NEVER NEVER "\0\0\0\0"), BYTES("k"), NOTHING, 2},
      "incr k (18446744073709551615) cas=2 initial=18446744073709551615 create +cas +compare\n"},
     {{0x06, BYTES(DELTA_3 INITIAL_5 EXPIRES_9), BYTES("k"), NOTHING, 0},
@@ -499,6 +499,45 @@ static void test_no_copies(void **unused)
     input.length = 0;
 }
 
+static void put_get(uint8_t opcode, const char *key)
+{
+    const struct wire wire = {opcode, NOTHING, {key, strlen(key)}, NOTHING, 0};
+    put_packet(&wire);
+}
+
+/* Gets of one opcode that are whole are one request, up to the most that are joined. */
+static void test_joined(void **unused)
+{
+    (void)unused;
+    trace.batch->joins = true;
+    for (int i = 0; i < PROTOCOL_JOINED_MAX + 2; i++) {
+        put_get(0x0d, "k");
+    }
+    put_get(0x0c, "a");
+    put_get(0x0c, "bb");
+    put_header(0x0c, 0, 1, 2, 0); /* with a value: refused */
+    put("ab", 2);
+    put_header(0x0c, 0, 250, 250, 0); /* unfinished */
+    const struct protocol_state state = {0};
+    assert_int_equal(request_trace_parse(&trace, &state, input.bytes, input.length), PROTOCOL_MORE);
+    const struct request *requests = trace.batch->requests;
+    assert_int_equal(trace.batch->request_count, 4);
+    assert_int_equal(requests[0].keys, PROTOCOL_JOINED_MAX);
+    assert_int_equal(requests[0].end, PROTOCOL_JOINED_MAX * 25);
+    assert_true(requests[0].joined && requests[1].joined && requests[2].joined);
+    assert_int_equal(requests[1].keys, 2);
+    assert_int_equal(requests[2].keys, 2);
+    struct request one;
+    binary_codec()->part(trace.batch, &requests[2], 1, input.bytes, &one);
+    assert_int_equal(one.begin, requests[2].begin + 25);
+    assert_int_equal(one.end, requests[2].end);
+    assert_int_equal(one.first_key, requests[2].first_key + 1);
+    assert_int_equal(one.binary.opcode, 0x0c);
+    assert_true(one.keys == 1 && !one.joined);
+    trace.batch->joins = false;
+    input.length = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -507,6 +546,7 @@ int main(void)
         cmocka_unit_test(test_huge_bodies),  cmocka_unit_test(test_bad_magic),
         cmocka_unit_test(test_any_split),    cmocka_unit_test(test_any_cut),
         cmocka_unit_test(test_full_batch),   cmocka_unit_test(test_no_copies),
+        cmocka_unit_test(test_joined),
     };
     return cmocka_run_group_tests(tests, open_traces, close_traces);
 }

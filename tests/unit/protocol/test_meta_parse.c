@@ -534,16 +534,24 @@ static void test_letters(void **unused)
     (void)unused;
     static const char *const parts[] = {" v", " k",  " q", " c", " t", " s",  " f", " N", " O1",
                                         " b", "  v", " Z", " ",  " T", " v1", "\r", " u"};
+    static const char *const verbs[] = {"g ", "a ", "s "};
+    static const char *const sizes[] = {" 2",  " 2",  " 2", " 1", " 3",
+                                        " +2", " 2x", " ",  "",   " 9999"};
     struct test_random random = {test_seed()};
-    for (unsigned round = 0; round < 300; round++) {
+    for (unsigned round = 0; round < 500; round++) {
+        const char *verb = verbs[test_random_below(&random, sizeof(verbs) / sizeof(verbs[0]))];
         char line[128] = " m";
-        strcat(line, test_random_once_in(&random, 2) ? "g " : "a ");
+        strcat(line, verb);
         strcat(line, test_random_once_in(&random, 20) ? "" : "key");
+        if (*verb == 's') {
+            strcat(line, sizes[test_random_below(&random, sizeof(sizes) / sizeof(sizes[0]))]);
+        }
         for (uint64_t i = test_random_below(&random, 5); i > 0; i--) {
             size_t most = test_random_once_in(&random, 2) ? 7 : sizeof(parts) / sizeof(parts[0]);
             strcat(line, parts[test_random_below(&random, most)]);
         }
         strcat(line, test_random_once_in(&random, 2) ? "\r\n" : "\n");
+        strcat(line, *verb == 's' ? "ab\r\n" : "");
         struct request_trace expected;
         request_trace_open(&expected, text_codec());
         request_trace_split(&expected, line, strlen(line), 1);
@@ -552,12 +560,64 @@ static void test_letters(void **unused)
     }
 }
 
+/* Gets whose lines end alike are one request, up to the most that are joined. */
+static void test_joined(void **unused)
+{
+    static const char input[] = "mg a v k q\r\nmg bb v k q\r\nmg " KEY_250 " v k q\r\n"
+                                "mg " KEY_251 " v k q\r\n"
+                                "mg c v q\nmg dd v q\nmg e v q\r\nma e v\r\nmg f v q T0\r\nmg g v";
+    struct request_trace trace;
+    size_t consumed;
+    (void)unused;
+    request_trace_open(&trace, text_codec());
+    trace.batch->joins = true;
+    request_trace_whole(&trace, input, sizeof(input) - 1, &consumed);
+    assert_string_equal(trace.text, "get joined a bb " KEY_250 " usual <a v k q>\n" BAD_FORMAT "\n"
+                                    "get joined c dd usual <c v q>\nget e usual <e v q>\n"
+                                    "incr e (1) <e v>\ngat f usual <f v q T0>\n");
+    assert_int_equal(consumed, sizeof(input) - sizeof("mg g v"));
+    const struct protocol_state state = {0};
+    request_trace_parse(&trace, &state, input, sizeof(input) - 1);
+    const struct request *joined = &trace.batch->requests[2];
+    struct request one;
+    text_codec()->part(trace.batch, joined, 1, input, &one);
+    assert_int_equal(one.begin, joined->begin + sizeof("mg c v q\n") - 1);
+    assert_int_equal(one.end, joined->end);
+    assert_int_equal(one.first_key, joined->first_key + 1);
+    assert_int_equal(one.meta.length, sizeof("dd v q") - 1);
+    assert_int_equal(one.meta.key_length, 2);
+    assert_true(one.keys == 1 && !one.joined);
+    request_trace_close(&trace);
+}
+
+static void test_most_joined(void **unused)
+{
+    struct request_trace trace;
+    struct request_trace input;
+    struct protocol_state state = {0};
+    (void)unused;
+    request_trace_open(&trace, text_codec());
+    request_trace_open(&input, text_codec());
+    for (int i = 0; i < PROTOCOL_JOINED_MAX + 3; i++) {
+        request_trace_say(&input, "mg k%d v\r\n", i);
+    }
+    trace.batch->joins = true;
+    request_trace_parse(&trace, &state, input.text, input.length);
+    assert_int_equal(trace.batch->request_count, 2);
+    assert_int_equal(trace.batch->requests[0].keys, PROTOCOL_JOINED_MAX);
+    assert_int_equal(trace.batch->requests[1].keys, 3);
+    request_trace_close(&trace);
+    request_trace_close(&input);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_get),
         cmocka_unit_test(test_get_refused),
         cmocka_unit_test(test_letters),
+        cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_most_joined),
         cmocka_unit_test(test_base64),
         cmocka_unit_test(test_set),
         cmocka_unit_test(test_set_refused),

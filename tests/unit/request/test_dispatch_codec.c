@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/log.h"
+#include "fake_engine.h"
 #include "harness.h"
 #include "tests/support/random.h"
 
@@ -196,12 +199,130 @@ static void test_pages(void **state)
     close(fd);
 }
 
+/* Gets that are joined in one are apart to their client: one that fails, and those around it. */
+static void test_joined_fails(void **state)
+{
+    (void)state;
+    int fd = harness_connect(&harness);
+
+    harness_ask(fd, "set f:1.a 0 0 1\r\n1\r\nset f:3.a 0 0 1\r\n3\r\n", "STORED\r\nSTORED\r\n");
+    fake_engine_break(harness.store, 2);
+    harness_ask(fd,
+                "mg f:1.a v k q\r\nmg f:2.a v k q\r\nmg f:3.a v k q\r\nmg f:4.a v k q\r\nmn\r\n",
+                "VA 1 kf:1.a\r\n1\r\nSERVER_ERROR disk read failed\r\nVA 1 kf:3.a\r\n3\r\nMN\r\n");
+    harness_ask(fd, "mg f:2.a s\r\nmg f:1.a s\r\nmg g:1.a s\r\n",
+                "SERVER_ERROR disk read failed\r\nHD s1\r\nEN\r\n");
+    assert_int_equal(harness_stat(&harness, "cmd_get"), 5);
+    assert_int_equal(harness_stat(&harness, "get_hits"), 3);
+    assert_int_equal(harness_stat(&harness, "cmd_meta"), 7);
+    close(fd);
+}
+
+/* The answers to those before one that waits do not wait; nothing is counted twice. */
+static void test_joined_waits(void **state)
+{
+    (void)state;
+    int fd = harness_connect(&harness);
+    int other = harness_connect(&harness);
+
+    harness_ask(other, "set f:1.a 0 0 1\r\n1\r\nset f:7.a 0 0 1\r\n7\r\n", "STORED\r\nSTORED\r\n");
+    fake_engine_hold(harness.store, 7);
+    harness_say(fd, "mg f:1.a v\r\nmg f:7.a v\r\nmg f:1.a v\r\n");
+    harness_expect(fd, "VA 1\r\n1\r\n");
+    fake_engine_await(harness.store, 1);
+    harness_ask(other, "set f:1.a 0 0 1\r\n2\r\n", "STORED\r\n");
+    fake_engine_release(harness.store, 7);
+    harness_expect(fd, "VA 1\r\n7\r\nVA 1\r\n2\r\n");
+    assert_int_equal(harness_stat(&harness, "cmd_get"), 3);
+    assert_int_equal(harness_stat(&harness, "cmd_meta"), 3);
+    close(fd);
+    close(other);
+}
+
+/* One answer of so many bytes after its header, of that status and with that opaque. */
+static void expect_answer(int fd, unsigned char status, const char *opaque, size_t body)
+{
+    char header[HEADER_BYTES];
+
+    for (size_t have = 0; have < sizeof(header);) {
+        ssize_t got = read(fd, header + have, sizeof(header) - have);
+
+        assert_true(got > 0);
+        have += (size_t)got;
+    }
+    assert_int_equal((unsigned char)header[7], status);
+    assert_int_equal((unsigned char)header[11], body);
+    assert_memory_equal(header + 12, opaque, 4);
+    pass_over(fd, body);
+}
+
+/* getk or getkq of f:1.a, f:2.a and a third key, with opaques of their own. */
+static void binary_gets(int fd, bool quiet, const char *third)
+{
+    char packets[3][HEADER_BYTES + KEY_BYTES];
+
+    for (int i = 0; i < 3; i++) {
+        memcpy(packets[i], "\x80\x0c\0\x05\0\0\0\0\0\0\0\x05op_1\0\0\0\0\0\0\0\0f:1.a", 29);
+        packets[i][1] = quiet ? 0x0d : 0x0c;
+        packets[i][15] = packets[i][HEADER_BYTES + 2] = (char)('1' + i);
+    }
+    memcpy(packets[2] + HEADER_BYTES, third, KEY_BYTES);
+    harness_send(fd, packets, sizeof(packets));
+}
+
+/* Each packet has its own opaque back, whether its keys are of one space, and errors when quiet. */
+static void test_joined_opaques(void **state)
+{
+    (void)state;
+    int fd = harness_connect(&harness);
+    int text = harness_connect(&harness);
+    const size_t hit = 4 + KEY_BYTES + 1;
+
+    harness_ask(text, "set f:1.a 0 0 1\r\n1\r\nset f:3.a 0 0 1\r\n3\r\n", "STORED\r\nSTORED\r\n");
+    fake_engine_break(harness.store, 2);
+    for (int quiet = 0; quiet < 2; quiet++) {
+        binary_gets(fd, quiet, "f:3.a");
+        expect_answer(fd, 0, "op_1", hit);
+        expect_answer(fd, 0x84, "op_2", strlen("disk read failed"));
+        expect_answer(fd, 0, "op_3", hit);
+    }
+    binary_gets(fd, false, "c:3.a");
+    expect_answer(fd, 0, "op_1", hit);
+    expect_answer(fd, 0x84, "op_2", strlen("disk read failed"));
+    expect_answer(fd, 1, "op_3", KEY_BYTES);
+    close(fd);
+    close(text);
+}
+
+/* Where the log has each command, each has its line. */
+static void test_joined_logged(void **state)
+{
+    (void)state;
+    int fd = harness_connect(&harness);
+    int log = memfd_create("log", MFD_CLOEXEC);
+    int err = dup(STDERR_FILENO);
+    char text[4096] = "";
+
+    assert_true(log >= 0 && err >= 0 && dup2(log, STDERR_FILENO) >= 0);
+    log_setup("test", LOG_LEVEL_COMMANDS);
+    harness_ask(fd, "mg f:1.a v q\r\nmg f:2.a v q\r\nmn\r\n", "MN\r\n");
+    log_setup("test", LOG_LEVEL_INFO);
+    assert_true(dup2(err, STDERR_FILENO) >= 0);
+    assert_true(pread(log, text, sizeof(text) - 1, 0) > 0);
+    assert_non_null(strstr(text, " mg f:1.a v q\n"));
+    assert_non_null(strstr(text, " mg f:2.a v q\n"));
+    close(log);
+    close(err);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_pages, setup_pages, teardown_pages),
-        HARNESS_TEST(test_initial, &creating),
-        HARNESS_TEST(test_meta_count, &creating),
+        HARNESS_TEST(test_initial, &creating),        HARNESS_TEST(test_meta_count, &creating),
+        HARNESS_TEST(test_joined_fails, &creating),   HARNESS_TEST(test_joined_waits, &creating),
+        HARNESS_TEST(test_joined_opaques, &creating), HARNESS_TEST(test_joined_logged, &creating),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
