@@ -17,7 +17,9 @@
 
 #define CATCH_UP_US 2000000u /* below what an operator's tool waits */
 
+/* Why no further change is made. */
 static const char begins_anew[] = "this node begins anew: try again";
+static const char ends[] = "this node ends";
 
 struct lead {
     struct server *server;
@@ -26,7 +28,7 @@ struct lead {
     struct repl_receiver *receiver; /* NULL: it began as a leader */
     struct repl_control control;
     pthread_mutex_t lock; /* one change at a time */
-    bool leaves;          /* it begins anew, or ends: no further change */
+    const char *leaves;   /* one of the above; NULL: it stays */
     bool led;             /* as it leaves */
     _Atomic bool anew;    /* the receiver has ended as the daemon begins anew: no further change */
     char *next;           /* the node it is to follow then; NULL: nobody said */
@@ -117,7 +119,7 @@ static bool lead_receive(struct lead *lead)
 static bool lead_give_up(struct lead *lead, const char *what, const char *error)
 {
     log_error("%s failed: %s", what, error);
-    lead->leaves = true;
+    lead->leaves = ends;
     lead->owner.fail(lead->owner.context);
     return false;
 }
@@ -176,8 +178,8 @@ static bool lead_promote_now(struct lead *lead, struct repl_promotion *promotion
 {
     uint64_t present = lead_epoch(lead);
 
-    if (lead->leaves) {
-        return lead_refuse(why, "%s", begins_anew);
+    if (lead->leaves != NULL) {
+        return lead_refuse(why, "%s", lead->leaves);
     }
     if (!lead->server->follows) {
         return lead_refuse(why, "this node leads already, in epoch %llu",
@@ -256,8 +258,8 @@ static bool lead_follow_now(struct lead *lead, const char *address, bool force, 
     bool leased = lead->server->leased;
     char error[DATA_ERROR_MAX];
 
-    if (lead->leaves) {
-        return lead_refuse(why, "%s", begins_anew);
+    if (lead->leaves != NULL) {
+        return lead_refuse(why, "%s", lead->leaves);
     }
     if (!(leased && address[0] == '\0') && !lead_is_address(address)) {
         return lead_refuse(why, "%.128s is no HOST:PORT, nor the path of a socket", address);
@@ -274,7 +276,8 @@ static bool lead_follow_now(struct lead *lead, const char *address, bool force, 
     if (!data_has_room(lead->data, true, error)) {
         return lead_refuse(why, "it cannot begin anew: %.200s", error);
     }
-    *again = lead->leaves = true;
+    *again = true;
+    lead->leaves = begins_anew;
     lead->led = leads;
     if (leased) {
         log_info("its agent has it lead no more");
@@ -320,7 +323,10 @@ static bool lead_may_hold(struct lead *lead, uint64_t epoch, uint64_t until_ms,
         return lead_refuse(why, "this node asks no agent: its configuration has no "
                                 "replication.follow: agent");
     }
-    if (lead->leaves || lead->server->follows) {
+    if (lead->leaves != NULL) {
+        return lead_refuse(why, "%s", lead->leaves);
+    }
+    if (lead->server->follows) {
         return lead_refuse(why, "this node follows: promote it first");
     }
     if (epoch != present) {
@@ -406,7 +412,9 @@ void lead_end(struct lead *lead)
         return;
     }
     pthread_mutex_lock(&lead->lock); /* a change that is under way ends before */
-    lead->leaves = true;
+    if (lead->leaves == NULL) {
+        lead->leaves = atomic_load(&lead->anew) ? begins_anew : ends;
+    }
     repl_receiver_stop(lead->receiver);
     pthread_mutex_unlock(&lead->lock);
 }

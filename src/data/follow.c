@@ -498,6 +498,9 @@ static bool follow_carry_out(struct data *data)
         enum sliced sliced = prepared ? follow_stop_and_slice(data, lsn, &at) : SLICED_WAITS;
         bool again = asked_lsn == lsn + at;
 
+        if (sliced == SLICED_WAITS) { /* for no page: clients' are read meanwhile */
+            follow_pages_release(data);
+        }
         if (sliced == SLICED || follow->error[0] != '\0') { /* who waits may be in trouble still */
             follow_tell(follow, follow->error);
         }

@@ -65,7 +65,8 @@ struct feed_verdict {
     uint64_t epoch; /* STREAM: the present one; REWIND: the follower's */
     uint64_t lsn;   /* REWIND: where that ended here */
     uint64_t stream[MANIFEST_STREAM_WORDS];
-    char why[REPL_TEXT_MAX + 1]; /* COPY */
+    struct journal_before before; /* STREAM: what the follower must have as well */
+    char why[REPL_TEXT_MAX + 1];  /* COPY */
 };
 
 /* Says where the epoch ended here, by the list of reigns; the last epoch ends at `written`. False:
@@ -115,11 +116,17 @@ static void feed_judge(struct repl_feed *feed, const struct repl_line *asked,
     size_t count = feed_history(feeds, verdict->stream, reigns);
 
     verdict->epoch = count > 0 ? reigns[count - 1].epoch : 0;
-    if ((asked->stream[0] | asked->stream[1]) != 0) {
+    bool has = (asked->stream[0] | asked->stream[1]) != 0;
+
+    if (has) {
         feed_judge_history(asked, reigns, count, written, verdict);
     }
     free(reigns);
-    if (verdict->answer == FEED_STREAM && !feed_stream_begins(feed, asked->lsn, verdict->why)) {
+    if (verdict->answer == FEED_STREAM && has) {
+        feed_stream_before(feed, asked->lsn, &verdict->before);
+    }
+    if (verdict->answer == FEED_STREAM && !verdict->before.crosses &&
+        !feed_stream_begins(feed, asked->lsn, verdict->why)) {
         verdict->answer = FEED_COPY;
     }
 }
@@ -135,6 +142,30 @@ static bool feed_say_rewind(struct repl_feed *feed, const struct feed_verdict *v
     log_info("a follower is to go back name=%s epoch=%llu lsn=%llu", feed->figures.name,
              (unsigned long long)line.epoch, (unsigned long long)line.lsn);
     return feed_say(feed, &line);
+}
+
+static bool feed_say_sum(struct repl_feed *feed, uint64_t from, uint64_t lsn, uint64_t sum)
+{
+    const struct repl_line line = {.kind = REPL_SUM, .from = from, .lsn = lsn, .sum = sum};
+
+    return sum == 0 || feed_say(feed, &line); /* 0: it is not known */
+}
+
+/*
+ * Has the follower compare what stands before the records to come, while both have it: two may have
+ * written under one epoch. The last record alone is for one that has little of its journal left.
+ */
+static bool feed_say_before(struct repl_feed *feed, uint64_t lsn,
+                            const struct journal_before *before)
+{
+    if (!feed_say_sum(feed, before->from, lsn, before->sum) ||
+        (before->last > before->from && !feed_say_sum(feed, before->last, lsn, before->last_sum))) {
+        return false;
+    }
+    return !before->crosses ||
+           feed_refuse(feed,
+                       "replication: no record begins at LSN %llu here: two have led in one epoch",
+                       (unsigned long long)lsn);
 }
 
 static bool feed_follow(struct repl_feed *feed, const struct repl_line *asked)
@@ -153,7 +184,7 @@ static bool feed_follow(struct repl_feed *feed, const struct repl_line *asked)
     memcpy(line.stream, verdict.stream, sizeof(line.stream));
     feed_copy_end(feed);
     feed_give_place(feed);
-    if (feed_say(feed, &line)) {
+    if (feed_say(feed, &line) && feed_say_before(feed, asked->lsn, &verdict.before)) {
         feed_stream(feed, asked->lsn, verdict.epoch);
     }
     return false;

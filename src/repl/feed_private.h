@@ -14,6 +14,7 @@
 #include "repl/feed.h"
 #include "repl/link.h"
 #include "store/journal.h"
+#include "store/journal_reader.h"
 #include "store/vfs.h"
 
 #define FEED_PIECE_BYTES (256u << 10) /* of a file of a copy, at a time */
@@ -125,6 +126,8 @@ bool feed_say_busy(struct repl_feed *feed);
 void feed_stream(struct repl_feed *feed, uint64_t lsn, uint64_t epoch);
 /* Returns whether a sound record begins there, or the journal ends there. False: say COPY. */
 bool feed_stream_begins(struct repl_feed *feed, uint64_t lsn, char why[REPL_TEXT_MAX + 1]);
+/* What stands before that here; nothing (`sum` is 0) if that is gone or cannot be read. */
+void feed_stream_before(struct repl_feed *feed, uint64_t lsn, struct journal_before *before);
 
 /* ---- feed_copy.c; false: it is over ---- */
 

@@ -279,3 +279,19 @@ bool feed_stream_begins(struct repl_feed *feed, uint64_t lsn, char why[REPL_TEXT
     journal_reader_fini(&reader);
     return found == JOURNAL_READ_RECORDS || found == JOURNAL_READ_NOTHING;
 }
+
+void feed_stream_before(struct repl_feed *feed, uint64_t lsn, struct journal_before *before)
+{
+    struct repl_feeds *feeds = feed->feeds;
+    enum journal_read found = journal_reader_before(feeds->vfs, feeds->directory, lsn,
+                                                    journal_written(feeds->journal), before);
+
+    if (found == JOURNAL_READ_BAD) {
+        log_warning("the journal before LSN %llu cannot be read: a follower does not compare it "
+                    "name=%s",
+                    (unsigned long long)lsn, feed->figures.name);
+    }
+    if (found != JOURNAL_READ_RECORDS) {
+        *before = (struct journal_before){.sum = 0};
+    }
+}

@@ -86,7 +86,45 @@ static bool fetch_has_memory(struct receiver_copy *copy)
     return has;
 }
 
-static bool fetch_manifest(struct receiver_copy *copy, uint64_t bytes)
+/* Returns the reign of the other's history that has the epoch; NULL: none has. */
+static const struct manifest_reign *fetch_find_reign(const struct receiver_copy *copy,
+                                                     uint64_t epoch)
+{
+    for (size_t i = 0; i < copy->manifest->history_count; i++) {
+        if (copy->manifest->history[i].epoch == epoch) {
+            return &copy->manifest->history[i];
+        }
+    }
+    return NULL;
+}
+
+/* Nor what was written here under an epoch in which the other one led, too. The journals may be too
+ * short to tell, as the sums of a stream would. *next: that it is over. */
+static bool fetch_is_one_history(struct receiver_copy *copy, enum receiver_next *next)
+{
+    struct repl_receiver *receiver = copy->receiver;
+    size_t count = copy->own != NULL ? copy->own->history_count : 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct manifest_reign *here = &copy->own->history[i];
+        const struct manifest_reign *there = fetch_find_reign(copy, here->epoch);
+
+        if (there != NULL && there->lsn != here->lsn) {
+            receiver_trouble(receiver,
+                             "epoch %llu begins at LSN %llu there and at LSN %llu here: two have "
+                             "led at one time; nothing is taken: empty the data directory of the "
+                             "one that is wrong",
+                             (unsigned long long)here->epoch, (unsigned long long)there->lsn,
+                             (unsigned long long)here->lsn);
+            receiver_set_state(receiver, REPL_RECEIVER_DIVERGED);
+            *next = RECEIVER_OVER;
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool fetch_manifest(struct receiver_copy *copy, uint64_t bytes, enum receiver_next *next)
 {
     struct repl_receiver *receiver = copy->receiver;
     char error[MANIFEST_ERROR_MAX];
@@ -101,7 +139,11 @@ static bool fetch_manifest(struct receiver_copy *copy, uint64_t bytes)
         receiver_trouble(receiver, "%.230s", error);
         return false;
     }
-    return fetch_is_wanted(copy) && fetch_is_later(copy) && fetch_has_memory(copy);
+    if (manifest_load(receiver->vfs, receiver->directory, &copy->own, error) != MANIFEST_SOUND) {
+        copy->own = NULL;
+    }
+    return fetch_is_wanted(copy) && fetch_is_later(copy) && fetch_is_one_history(copy, next) &&
+           fetch_has_memory(copy);
 }
 
 /* ---- what is needed ---- */
@@ -128,13 +170,9 @@ static bool fetch_plan(struct receiver_copy *copy)
     size_t count = manifest_count_files(copy->manifest);
     struct manifest_at at = {0};
     const struct manifest_file *file;
-    char error[MANIFEST_ERROR_MAX];
 
     if (!copy_dir_begin(&copy->dir, receiver->vfs, receiver->directory, copy->manifest)) {
         return fetch_fail(copy);
-    }
-    if (manifest_load(receiver->vfs, receiver->directory, &copy->own, error) != MANIFEST_SOUND) {
-        copy->own = NULL;
     }
     copy->files = memory_zalloc((count + 1) * sizeof(*copy->files));
     while ((file = manifest_next_file(copy->manifest, &at)) != NULL) {
@@ -240,7 +278,7 @@ static bool fetch_run(struct receiver_copy *copy, enum receiver_next *next)
     receiver->figures.state = REPL_RECEIVER_COPYING;
     receiver->figures.connects++;
     pthread_mutex_unlock(&receiver->lock);
-    return fetch_manifest(copy, line.bytes) && fetch_plan(copy) && fetch_files(copy, next);
+    return fetch_manifest(copy, line.bytes, next) && fetch_plan(copy) && fetch_files(copy, next);
 }
 
 enum receiver_next receiver_copy(struct repl_receiver *receiver)

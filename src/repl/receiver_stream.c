@@ -28,8 +28,9 @@ struct progress {
 
 struct reception {
     struct repl_receiver *receiver;
-    uint64_t lsn; /* the end of what was taken */
-    char *bytes;  /* REPL_DATA_MAX: of the present D */
+    uint64_t begin; /* where the stream began */
+    uint64_t lsn;   /* the end of what was taken */
+    char *bytes;    /* REPL_DATA_MAX: of the present D */
     size_t length, come, taken;
     struct repl_line sum; /* a V that waits */
     bool sum_waits;
@@ -272,9 +273,15 @@ static bool reception_compare(struct reception *reception)
     if (journal_written(receiver->journal) < reception->sum.lsn) {
         return reception_again_later(reception);
     }
-    if (data_sum(receiver->data, reception->sum.from, reception->sum.lsn, &sum) &&
-        sum != reception->sum.sum) {
+    bool has = data_sum(receiver->data, reception->sum.from, reception->sum.lsn, &sum);
+
+    if (has && sum != reception->sum.sum) {
         return reception_diverged(reception, sum);
+    }
+    if (!has && reception->sum.lsn == reception->begin) { /* later ones are of what came from it */
+        log_info("following %s: not compared, as it is gone here from=%llu lsn=%llu",
+                 receiver->address, (unsigned long long)reception->sum.from,
+                 (unsigned long long)reception->sum.lsn);
     }
     reception->sum_waits = false;
     reception_has_room(reception);
@@ -395,7 +402,8 @@ static bool reception_once(struct reception *reception)
 
 enum receiver_next receiver_stream(struct repl_receiver *receiver, uint64_t lsn, uint64_t epoch)
 {
-    struct reception reception = {.receiver = receiver, .lsn = lsn, .next = RECEIVER_LATER};
+    struct reception reception = {
+        .receiver = receiver, .begin = lsn, .lsn = lsn, .next = RECEIVER_LATER};
 
     reception.bytes = memory_zalloc(REPL_DATA_MAX);
     pthread_mutex_lock(&receiver->lock);

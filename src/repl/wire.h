@@ -21,7 +21,10 @@
  *     S  V FROM LSN SUM           the running sum (journal_sum) of all records from FROM to LSN,
  *                                 one segment of S. After the D that ends at LSN. FROM may lie
  *                                 below where the stream began: a follower that lacks records
- *                                 from FROM on skips the line. A sum that is not known is not sent
+ *                                 from FROM on skips the line. A sum that is not known is not sent.
+ *                                 Right after STREAM, too: of JOURNAL_BEFORE_BYTES or less before
+ *                                 that LSN, and of the last record before it; if that ends beyond
+ *                                 it here, then SERVER_ERROR
  *     S  COPY REASON              you are more than `keep` behind, the rest is gone. S closes
  *     S  SERVER_ERROR TEXT        S closes
  *     C  A WRITTEN DURABLE APPLIED   after each write of its own, and each REPL_TICK_MS at the

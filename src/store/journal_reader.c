@@ -176,3 +176,48 @@ enum journal_read journal_reader_next(struct journal_reader *reader, uint64_t li
     }
     return found;
 }
+
+/* ---- what stands before ---- */
+
+/* Those of the records that were read last that begin below the LSN. */
+static void before_add(const struct journal_reader *reader, uint64_t lsn,
+                       struct journal_before *before)
+{
+    uint64_t at = reader->at - reader->length;
+
+    for (size_t i = 0; i < reader->length && at + i < lsn;) {
+        uint64_t word = reader->records[i / sizeof(uint64_t)];
+
+        if (lsn - (at + i) <= JOURNAL_BEFORE_BYTES) {
+            before->from = before->sum == 0 ? at + i : before->from;
+            before->sum = journal_sum(before->sum, word);
+        }
+        before->last = at + i;
+        before->last_sum = journal_sum(0, word);
+        i += journal_word_bytes(word);
+        before->crosses = at + i > lsn;
+    }
+}
+
+enum journal_read journal_reader_before(struct vfs *vfs, const char *directory, uint64_t lsn,
+                                        uint64_t limit, struct journal_before *before)
+{
+    struct journal_reader reader;
+
+    *before = (struct journal_before){.sum = 0};
+    if (lsn == 0) {
+        return JOURNAL_READ_NOTHING;
+    }
+    journal_reader_init(&reader, vfs, directory, lsn - JOURNAL_UNIT);
+    enum journal_read found = reader_find(&reader);
+
+    reader.at = reader.header.start;
+    while (found == JOURNAL_READ_RECORDS && reader.at < lsn) {
+        found = journal_reader_next(&reader, limit);
+        before_add(&reader, lsn, before);
+    }
+    journal_reader_fini(&reader);
+    return found == JOURNAL_READ_GONE      ? JOURNAL_READ_NOTHING
+           : found == JOURNAL_READ_NOTHING ? JOURNAL_READ_BAD
+                                           : found;
+}

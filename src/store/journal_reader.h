@@ -18,6 +18,7 @@
 
 #define JOURNAL_READER_FRONT 64u        /* bytes before the records, for the caller: a line's */
 #define JOURNAL_READER_BYTES (1u << 20) /* of records at a time */
+#define JOURNAL_BEFORE_BYTES (256u << 10)
 
 enum journal_read {
     JOURNAL_READ_RECORDS,
@@ -48,6 +49,18 @@ void journal_reader_fini(struct journal_reader *reader);
 /* RECORDS: `length` bytes at `records`, of one segment, and `at` is after them; nothing at or above
  * limit, which the journal says is written. */
 enum journal_read journal_reader_next(struct journal_reader *reader, uint64_t limit);
+
+/* The records of one segment that begin below an LSN, by at most JOURNAL_BEFORE_BYTES. */
+struct journal_before {
+    uint64_t from, sum;      /* the first of them; the running sum of all */
+    uint64_t last, last_sum; /* the last one */
+    bool crosses;            /* it ends beyond the LSN: no record begins there */
+};
+
+/* RECORDS: `before` tells what there is. NOTHING: the journal begins there, or is empty. BAD: they
+ * cannot be read. limit: as above. */
+enum journal_read journal_reader_before(struct vfs *vfs, const char *directory, uint64_t lsn,
+                                        uint64_t limit, struct journal_before *before);
 
 /* Returns whether the open segment was deleted: then it takes room on the disk only for this
  * reader. */

@@ -5,18 +5,19 @@
     tests/bench/follow.py ack          increments a second with `ack: replica`, and with a follower nobody waits for
     tests/bench/follow.py lag          how far behind a follower is while increments come at --rate
     tests/bench/follow.py readers      p99 of a follower's readers while increments come at --rate, and without
-    tests/bench/follow.py copy         seconds of a copy of --gib, and of cp of the same files
+    tests/bench/follow.py copy         seconds of a copy of --gib, and of cp of the same files on the same disk;
+                                       p99 of the leader's increments at --rate beside either, and without
 
 $ROLLCALLD and $ROLLCALL name the programs (else build/). Several may be named; each prints its figure and its
 goal. Nothing is judged: exit 1 only if something does not run. What is compared takes turns, --rounds times,
 as a machine's speed changes within seconds; the median of the pairs' ratios counts. Worker and load have a
 core each (data.py); followers share the load's, so `worker` shows what they cost who is followed, and not
-what a machine of two cores gives to all. In `readers` the follower's worker and its readers have a core, all
+what a machine of two cores gives to all. In `copy` leader's worker and increments have a core, all else has
+the other one. In `readers` the follower's worker and its readers have a core, all
 that works for the increments has the other one, and the follower's threads go first on both (SCHED_FIFO).
 """
 import datetime
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -30,12 +31,14 @@ from data import (CONNECTIONS, IDS, Pinned, Server, Failure, judge, one_space, r
                   parser_of, run_parts)
 
 WORKER_GOALS = {1: 1.05, 3: 1.10}
-ACK_GOAL, LAG_GOAL_MS, READERS_GOAL, COPY_GOAL = 0.7, 5, 1.3, 1.3
+ACK_GOAL, LAG_GOAL_MS, READERS_GOAL = 0.7, 5, 1.3
+COPY_GOAL, TRAFFIC_GOAL = 1.3, 1.3
 PIPELINE = 16
 TURN = 256  # requests of a turn, of `worker`
 LEVEL_S = 120
 SAMPLE_S = 0.02
 TABLE_MIB, COPY_IDS = 256, 100000  # of `copy`: each table, and what is in it
+TRAFFIC_RUN_S, QUIET_S = 1, 5  # of `copy`: a run of increments, and how long they go on without a copy
 NAMED = 'replication: {name: %s%s}\n'
 STREAMS = "follower-streaming"
 
@@ -221,18 +224,84 @@ def readers(options):
             READERS_GOAL))
 
 
+class Traffic(threading.Thread):
+    """Increments at a rate, in short runs, as a `with` lasts. What is not the worker of the leader leaves
+    its core: a feed's thread has it from the worker."""
+
+    def __init__(self, leader, options):
+        super().__init__(daemon=True)
+        self.leader, self.options = leader, options
+        self.runs, self.ended, self.problem = [], False, None
+
+    def run(self):
+        try:
+            while not self.ended:
+                began = time.time()
+                with Pinned(max):
+                    report = self.leader.bench("--workload", "incr", "--verify", "form", "--connections", CONNECTIONS,
+                                               "--ids", COPY_IDS, "--space", "feed0", "--rate", self.options.rate,
+                                               "--seconds", TRAFFIC_RUN_S)
+                self.runs.append(((began + time.time()) / 2, report["run"]["latency_us"]["p99"]))
+        except (Failure, subprocess.SubprocessError) as problem:
+            self.problem = problem
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended = True
+        self.join()
+
+    def tend(self):
+        for thread in os.listdir("/proc/%d/task" % self.leader.process.pid):
+            if int(thread) != self.leader.worker:
+                os.sched_setaffinity(int(thread), {min(os.sched_getaffinity(0))})
+
+    def p99(self, began, ended):
+        """The median of the runs in that time."""
+        if self.problem is not None:
+            raise self.problem
+        within = [p99 for middle, p99 in self.runs if began <= middle <= ended]
+        if not within:
+            raise Failure("no run of increments fell in the %.1f s: more --gib" % (ended - began))
+        return statistics.median(within)
+
+
+def quiet(options, leader):
+    with Traffic(leader, options) as traffic:
+        began = time.time()
+        time.sleep(QUIET_S)
+    return traffic.p99(began, time.time())
+
+
 def copied(options, leader, spaces):
-    """Seconds from the manifest to the last file's sync."""
+    """Seconds from the manifest to the last file's sync, and the p99 meanwhile."""
     until = time.monotonic() + LEVEL_S * 10
-    follower = Node(options, "two", leader, spaces=spaces)
-    try:
-        while follower.said_at("the copy is whole") is None:
-            if time.monotonic() > until:
-                raise Failure("no copy:\n" + follower.output())
-            time.sleep(0.1)
-        return follower.said_at("the copy is whole") - follower.said_at("a copy files=")
-    finally:
-        follower.end()
+    with Traffic(leader, options) as traffic:
+        with Pinned():
+            follower = Node(options, "two", leader, spaces=spaces)
+        try:
+            while follower.said_at("the copy is whole") is None:
+                if time.monotonic() > until:
+                    raise Failure("no copy:\n" + follower.output())
+                traffic.tend()
+                time.sleep(0.02)
+            began, ended = map(follower.said_at, ("a copy files=", "the copy is whole"))
+        finally:
+            follower.end()
+    return ended - began, traffic.p99(began, ended)
+
+
+def copied_by_cp(options, leader):
+    """The same of cp and a sync."""
+    with Traffic(leader, options) as traffic, tempfile.TemporaryDirectory(dir=options.directory) as there:
+        began = time.time()
+        with Pinned():
+            subprocess.run(["cp", "-R", leader.folder.data, os.path.join(there, "cp")], check=True)
+            subprocess.run(["sync", "-f", there], check=True)
+        ended = time.time()
+    return ended - began, traffic.p99(began, ended)
 
 
 def copy(options):
@@ -247,18 +316,22 @@ def copy(options):
             if problem:
                 raise Failure(problem)
             leader.again()
+        quiet(options, leader)
+        leader.pin()
         bytes_there = int(leader.figures()["table_file_bytes"])
-        ours, theirs = [], []
+        alone, ours, theirs = [], [], []
         for _ in range(options.rounds):
+            alone.append(quiet(options, leader))
             ours.append(copied(options, leader, spaces))
-            with tempfile.TemporaryDirectory(dir=options.directory) as there:
-                began = time.monotonic()
-                shutil.copytree(leader.folder.data, os.path.join(there, "cp"))
-                subprocess.run(["sync", "-f", there], check=True)
-                theirs.append(time.monotonic() - began)
+            theirs.append(copied_by_cp(options, leader))
+        (took, beside), (cp_took, beside_cp) = zip(*ours), zip(*theirs)
         print("copy: %.2f GiB in %.1f s, cp and sync in %.1f: ratio %s (goal: about %.1f)" % (
-            bytes_there / (1 << 30), statistics.median(ours), statistics.median(theirs),
-            ratio_of_pairs(ours, theirs), COPY_GOAL))
+            bytes_there / (1 << 30), statistics.median(took), statistics.median(cp_took),
+            ratio_of_pairs(took, cp_took), COPY_GOAL))
+        print("  p99 of %d increments/s: %.0f us without, %.0f beside a copy: ratio %s (goal: at most %.1f); "
+              "beside cp %.0f" % (
+                  options.rate, statistics.median(alone), statistics.median(beside), ratio_of_pairs(beside, alone),
+                  TRAFFIC_GOAL, statistics.median(beside_cp)))
     finally:
         leader.end()
 

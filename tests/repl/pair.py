@@ -610,6 +610,39 @@ def two_leaders(pair):
     pair.stop()
 
 
+def little_kept(pair):
+    """The same, and hardly any journal is kept: what there is of it is compared before anything is taken,
+    and where nothing is, where each has the epoch begin. Nothing is thrown away."""
+    one, two = pair.nodes
+    one.configure(keep="0")
+    two.configure(follow=one, keep="0")
+    one.start()
+    two.start()
+    level(one, two)
+    one.stop()
+    two.rollcall("promote", "--force")
+    two.ask(b"set feed:1.like 0 0 1\r\n7")
+    two.stop()
+    one.configure(follow=two, keep="0")
+    one.start()
+    one.rollcall("promote", "--force")
+    for _ in range(100):
+        one.ask(b"incr feed:2.like 1")
+    two.configure(follow=one, keep="0")
+    for why in ("it has other records than this node", "epoch 1000 begins at LSN"):
+        two.start()
+        wait_for(lambda: "not diverged:\n%s" % two.output()[-3000:], lambda: is_diverged(two))
+        if not two.stats()["trouble"].startswith(why):
+            raise Failure("it is in other trouble: %s" % two.stats()["trouble"])
+        if two.ask(b"get feed:1.like", b"END\r\n") != b"VALUE feed:1.like 0 1\r\n7\r\nEND\r\n":
+            raise Failure("what only the follower had is gone")
+        two.stop()
+        pair.write()
+        wait_for("a journal that begins later", lambda: int(one.stats()["written"]) > 6 << 20)
+        pair.finish()
+    one.stop()
+
+
 def is_diverged(node):
     found = node.stats()
     return found["state"] == "diverged" and "empty the data directory of the one that is wrong" in found["trouble"]
@@ -675,7 +708,7 @@ def links(pair):
 
 
 PARTS = {"unheard": unheard, "changes": changes, "links": links, "roles": roles, "kills": kills, "copies": copies, "promotions": promotions,
-         "two_leaders": two_leaders}
+         "two_leaders": two_leaders, "little_kept": little_kept}
 
 
 def run_part(part, options):

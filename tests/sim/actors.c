@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +12,7 @@
 #include "base/thread.h"
 #include "base/wait.h"
 #include "tests/sim/sim_clock.h"
+#include "tests/support/give_way.h"
 
 #define ACTORS_MAX 64
 
@@ -95,7 +95,7 @@ void actors_park(actors_ready_fn *is_ready, void *context, uint64_t until_us)
     park(NULL, until_us);
     self->is_ready = NULL;
     if (is_free(self)) {
-        sched_yield();
+        give_way();
     }
 }
 
@@ -168,7 +168,7 @@ bool wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_us)
     pthread_mutex_unlock(lock);
     park(cond, until_us);
     if (is_free(self)) {
-        sched_yield();
+        give_way();
     }
     pthread_mutex_lock(lock);
     return clock_monotonic_us() < until_us;

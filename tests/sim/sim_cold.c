@@ -2,14 +2,13 @@
  * sim_cold.c: tables that leave memory, in a simulation: whoever waits for a page waits until the
  * thread that reads it has come back, so that one seed does the same again.
  */
-#include <sched.h>
-
 #include "counter/counter_private.h"
 #include "data/data_private.h"
 #include "phantom/phantom_private.h"
 #include "row/row_data.h"
 #include "store/cold_private.h"
 #include "tests/sim/sim.h"
+#include "tests/support/give_way.h"
 
 #define RUNS_MAX 100u /* of one operation that waits for pages */
 
@@ -62,7 +61,7 @@ void sim_run(struct sim *sim, unsigned space, struct engine_op *op, struct chang
         run(sim_engine(sim, space), op, sink);
         reads = op->status == ENGINE_PENDING && misses_of(cold) != misses;
         while (reads && sim->woken == woken) {
-            sched_yield();
+            give_way();
         }
         sim->figures.cold_waits += reads;
     }
@@ -85,7 +84,7 @@ void sim_cold_calm(struct sim *sim)
     struct cold *cold = sim->stage > SIM_RECOVERING ? data_cold(sim->data) : NULL;
 
     while (cold != NULL && !sim->ended && reads_any(cold)) {
-        sched_yield();
+        give_way();
     }
 }
 

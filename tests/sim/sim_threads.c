@@ -1,10 +1,10 @@
 /* sim_threads.c: the journal's threads, and what waits for them. */
-#include <sched.h>
 #include <stdlib.h>
 
 #include "base/check.h"
 #include "store/journal_private.h"
 #include "tests/sim/sim.h"
+#include "tests/support/give_way.h"
 
 #define HANG_ONE_IN     8
 #define OPERATIONS_HERE 12
@@ -54,7 +54,7 @@ void sim_calm(struct sim *sim)
         return; /* they may have ended */
     }
     while (!sim->ended && !(here ? are_at_rest(journal) : is_writer_at_rest(journal))) {
-        sched_yield();
+        give_way();
     }
 }
 
@@ -97,7 +97,7 @@ bool sim_wait_durable(struct sim *sim, uint64_t lsn)
     struct journal *journal = data_journal(sim->data);
 
     while (!sim->ended && journal_durable(journal) < lsn) {
-        sched_yield();
+        give_way();
     }
     return !sim->ended;
 }
@@ -114,10 +114,10 @@ bool sim_wait_written(struct sim *sim, uint64_t lsn)
     struct journal *journal = data_journal(sim->data);
 
     while (!sim->ended && !journal_failed(journal) && journal_written(journal) < lsn) {
-        sched_yield();
+        give_way();
     }
     while (sim->hangs) { /* the process may have ended there: it is left first */
-        sched_yield();
+        give_way();
     }
     sim_calm(sim);
     return !sim->ended && journal_written(journal) >= lsn;

@@ -172,6 +172,22 @@ static void test_sums(void **state)
     assert_false(atomic_load(&fake.again));
 }
 
+/* Before anything is taken: what was written here under one epoch with the other. */
+static void test_sum_before(void **state)
+{
+    (void)state;
+    fake.has_sum = true;
+    fake.sum = 0xabc;
+    rig_go();
+    rig_agree(RIG_LSN);
+    rig_say("V 8 %u 0000000000000abc", RIG_LSN);
+    rig_say("V 4088 %u 0000000000000abd", RIG_LSN);
+    rig_expect_hung_up();
+    RIG_AWAIT(rig_figures().state == REPL_RECEIVER_DIVERGED);
+    rig_await_trouble("it has other records than this node from LSN 4088 to 4096");
+    assert_int_equal(fake.takes, 0);
+}
+
 /* Of a segment whose beginning is not here: nothing can be said. */
 static void test_sum_unknown(void **state)
 {
@@ -374,6 +390,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_full_disk, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_bad, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_sums, rig_begin, rig_end),
+        cmocka_unit_test_setup_teardown(test_sum_before, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_sum_unknown, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_rewind, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_rewind_on_full_disk, rig_begin, rig_end),

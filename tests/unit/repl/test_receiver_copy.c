@@ -381,6 +381,27 @@ static void test_older_epoch(void **state)
     assert_false(atomic_load(&fake.again));
 }
 
+/* Nor what this node wrote under an epoch in which that one led, too. */
+static void test_two_led(void **state)
+{
+    struct manifest *own = manifest_create();
+    char path[VFS_PATH_MAX], error[MANIFEST_ERROR_MAX];
+
+    (void)state;
+    memcpy(own->stream, shop.manifest->stream, sizeof(own->stream));
+    assert_true(manifest_add_reign(own, 2, 0));
+    assert_true(manifest_add_reign(own, 3, 8));
+    assert_true(manifest_store(vfs_real(), rig.directory, own, error));
+    manifest_destroy(own);
+    rig_go();
+    ask_for_copy();
+    rig_await_trouble("epoch 3 begins at LSN 0 there and at LSN 8 here: two have led");
+    rig_expect_hung_up();
+    RIG_AWAIT(rig_figures().state == REPL_RECEIVER_DIVERGED);
+    assert_false(exists(copy_path("", "", path)));
+    assert_false(atomic_load(&fake.again));
+}
+
 static void test_bad_manifest(void **state)
 {
     (void)state;
@@ -418,6 +439,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_surplus, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_other_stream, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_older_epoch, shop_begin, shop_end),
+        cmocka_unit_test_setup_teardown(test_two_led, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_little_memory, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_bad_manifest, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_wrong_file, shop_begin, shop_end),

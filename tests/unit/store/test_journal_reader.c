@@ -170,6 +170,79 @@ static void test_no_record(void **state)
     end(&world);
 }
 
+static uint64_t sum_of(const struct world *world, uint64_t from, uint64_t lsn)
+{
+    struct journal_reader reader;
+    uint64_t sum = 0;
+
+    journal_reader_init(&reader, world->config.vfs, RUN_DIRECTORY, from);
+    while (journal_reader_next(&reader, lsn) == JOURNAL_READ_RECORDS) {
+        for (size_t at = 0; at < reader.length;) {
+            uint64_t word = reader.records[at / sizeof(uint64_t)];
+
+            sum = journal_sum(sum, word);
+            at += journal_word_bytes(word);
+        }
+    }
+    assert_int_equal(reader.at, lsn);
+    journal_reader_fini(&reader);
+    return sum;
+}
+
+static void expect_before(const struct world *world, uint64_t lsn, uint64_t from, uint64_t last)
+{
+    struct journal_before before;
+
+    assert_int_equal(journal_reader_before(world->config.vfs, RUN_DIRECTORY, lsn,
+                                           journal_written(world->journal), &before),
+                     JOURNAL_READ_RECORDS);
+    assert_int_equal(before.from, from);
+    assert_int_equal(before.last, last);
+    assert_true(before.sum != 0 && before.last_sum != 0);
+    assert_int_equal(before.crosses, lsn % RECORD_BYTES != 0);
+    assert_int_equal(before.sum == before.last_sum, from == last);
+}
+
+/* What stands before an LSN: in the same segment, in the one before, beyond the LSN, and nothing.
+ */
+static void test_before(void **state)
+{
+    (void)state;
+    struct world world;
+    struct journal_reader reader;
+    struct journal_before before, first;
+
+    begin(&world);
+    write_some(&world, 3);
+    uint64_t written = journal_written(world.journal);
+
+    expect_before(&world, RECORD_BYTES, 0, 0);
+    expect_before(&world, 3 * RECORD_BYTES, 0, 2 * RECORD_BYTES);
+    expect_before(&world, 2 * RECORD_BYTES + 8, 0, 2 * RECORD_BYTES);
+    assert_int_equal(journal_reader_before(world.config.vfs, RUN_DIRECTORY, 0, written, &before),
+                     JOURNAL_READ_NOTHING);
+    assert_int_equal(
+        journal_reader_before(world.config.vfs, RUN_DIRECTORY, written + 8, written, &before),
+        JOURNAL_READ_BAD);
+    write_some(&world, RECORDS_MANY);
+    journal_reader_init(&reader, world.config.vfs, RUN_DIRECTORY, 0);
+    while (!reader.began) { /* as far as the second segment */
+        assert_int_equal(journal_reader_next(&reader, journal_written(world.journal)),
+                         JOURNAL_READ_RECORDS);
+    }
+    assert_int_equal(journal_reader_before(world.config.vfs, RUN_DIRECTORY, reader.header.start,
+                                           journal_written(world.journal), &first),
+                     JOURNAL_READ_RECORDS);
+    assert_int_equal(first.from % RECORD_BYTES, 0);
+    assert_in_range(reader.header.start - first.from, JOURNAL_BEFORE_BYTES - RECORD_BYTES + 1,
+                    JOURNAL_BEFORE_BYTES);
+    assert_true(first.sum == sum_of(&world, first.from, reader.header.start));
+    assert_true(first.last_sum == sum_of(&world, first.last, reader.header.start));
+    assert_true(first.last > first.from && !first.crosses);
+    journal_reader_fini(&reader);
+    end(&world);
+}
+
 /* A failed sync: another file takes the place of the one that is open here. */
 static void test_replaced(void **state)
 {
@@ -198,9 +271,8 @@ static void test_replaced(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_follows),
-        cmocka_unit_test(test_trimmed),
-        cmocka_unit_test(test_no_record),
+        cmocka_unit_test(test_follows),   cmocka_unit_test(test_trimmed),
+        cmocka_unit_test(test_no_record), cmocka_unit_test(test_before),
         cmocka_unit_test(test_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

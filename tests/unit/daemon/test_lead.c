@@ -1,0 +1,115 @@
+/* test_lead.c: what an operator or an agent hears that asks a node to change. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/lead.h"
+#include "data/data_private.h"
+#include "data/follow_private.h"
+#include "repl/control.h"
+#include "repl/feed_private.h"
+#include "repl/receiver_private.h"
+#include "store/journal_private.h"
+
+#define HERE 4096u
+
+static struct node {
+    struct repl_feeds feeds;
+    struct settings settings;
+    struct server server;
+    struct data data;
+    struct follow follow;
+    struct journal journal;
+    struct lead *lead;
+    char said[REPL_TEXT_MAX + 1];
+} node;
+
+static void begin(bool follows)
+{
+    static char leader[] = "10.0.0.1:11211", name[] = "two", group[] = "feed", directory[] = "/";
+    const struct lead_owner owner = {.context = NULL};
+
+    node = (struct node){.settings = {.data = directory}};
+    node.settings.replication.name = name;
+    node.settings.replication.group = group;
+    node.settings.replication.follow = follows ? leader : NULL;
+    node.server.settings = &node.settings;
+    node.server.feeds = &node.feeds;
+    node.server.follows = follows;
+    node.data.manifest = manifest_create();
+    node.data.journal = &node.journal;
+    node.data.follow = &node.follow;
+    node.feeds.data = &node.data;
+    atomic_store(&node.journal.written, HERE);
+    assert_int_equal(pthread_mutex_init(&node.data.lock, NULL), 0);
+    assert_int_equal(pthread_mutex_init(&node.feeds.lock, NULL), 0);
+    node.lead = lead_create(&node.server, &node.data, &owner);
+}
+
+static void end(void)
+{
+    lead_destroy(node.lead);
+    pthread_mutex_destroy(&node.feeds.lock);
+    pthread_mutex_destroy(&node.data.lock);
+    manifest_destroy(node.data.manifest);
+}
+
+static void expect_no_promotion(bool force, const char *why)
+{
+    struct repl_promotion promotion = {.force = force};
+
+    assert_false(node.feeds.control->promote(node.lead, &promotion, node.said));
+    assert_string_equal(node.said, why);
+}
+
+/* What would be lost is said first, or that it is not known. */
+static void test_may_lose(void **state)
+{
+    (void)state;
+    begin(true);
+    struct repl_receiver_stats *figures = &node.server.receiver->figures;
+
+    expect_no_promotion(false, "since it began this node has not heard how far the leader is: what "
+                               "would be lost is not known; `force` promotes it all the same");
+    figures->leader_written = HERE + 100 * REPL_CHANGE_BYTES;
+    expect_no_promotion(false, "2400 bytes of the leader's journal are not here, about 100 "
+                               "changes; `force` promotes it all the same, and they are lost");
+    end();
+}
+
+/* One that ends says so: who tries again would wait for it in vain. */
+static void test_ends(void **state)
+{
+    const char *why = "this node ends";
+    const struct repl_waits waits = {.count = 0};
+    uint64_t written, acked[REPL_WAITS_MAX];
+    bool again = false;
+
+    (void)state;
+    begin(false);
+    node.server.leased = true;
+    lead_end(node.lead);
+    expect_no_promotion(true, why);
+    const struct repl_control *control = node.feeds.control;
+
+    assert_false(control->follow(node.lead, "127.0.0.1:1", true, &again, node.said));
+    assert_string_equal(node.said, why);
+    assert_false(again);
+    assert_false(control->lead(node.lead, 1, 1, &waits, &written, acked, node.said));
+    assert_string_equal(node.said, why);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_may_lose),
+        cmocka_unit_test(test_ends),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,75 @@
+/* test_feeds.c: the figures of feeds, while their threads go on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "data/data_private.h"
+#include "repl/feed_private.h"
+#include "store/journal_private.h"
+
+#define BEGAN_US 1000000u
+#define WRITTEN  4096u
+
+static struct repl_feeds feeds;
+static uint64_t now_us;
+static bool comes; /* a feed's sample, at the next moment at which its thread can note one */
+
+/* In place of base/clock.c. The feed's thread gets its turn right after the clock was read. */
+uint64_t clock_monotonic_us(void)
+{
+    struct repl_feed *feed = &feeds.feeds[0];
+    uint64_t read_us = now_us++;
+
+    if (comes && pthread_mutex_trylock(&feeds.lock) == 0) {
+        feed->samples[0] = (struct feed_sample){WRITTEN, now_us++};
+        feed->sample_count = 1;
+        comes = false;
+        pthread_mutex_unlock(&feeds.lock);
+    }
+    return read_us;
+}
+
+uint64_t clock_wall_s(void)
+{
+    return 1;
+}
+
+/* A sample that comes while the figures are taken is not later than they are: none is 2^64 us
+ * behind. */
+static void test_lag(void **state)
+{
+    static struct data data;
+    static struct journal journal;
+    struct repl_feeds_stats stats;
+
+    (void)state;
+    now_us = BEGAN_US;
+    feeds = (struct repl_feeds){.data = &data, .journal = &journal};
+    assert_int_equal(pthread_mutex_init(&feeds.lock, NULL), 0);
+    feeds.feeds[0].started = true;
+    feeds.feeds[0].figures.state = REPL_FEED_STREAMING;
+    comes = true;
+    repl_feeds_stats(&feeds, &stats);
+    assert_int_equal(stats.count, 1);
+    assert_in_range(stats.feeds[0].lag_us, 0, 2);
+    comes = true;
+    (void)clock_monotonic_us();
+    assert_false(comes);
+    repl_feeds_stats(&feeds, &stats);
+    assert_in_range(stats.feeds[0].lag_us, 1, 2);
+    pthread_mutex_destroy(&feeds.lock);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lag),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
