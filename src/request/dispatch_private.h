@@ -194,14 +194,19 @@ enum dispatch_end {
     DISPATCH_LEAVE,   /* not done: the connection goes on elsewhere, with this request */
 };
 
-/* dispatch_route.c */
+/* dispatch_chunk.c */
 void dispatch_chunk_init(struct dispatch_chunk *chunk, struct net_worker *net);
 void dispatch_alone_init(struct dispatch_worker *worker);
+/* Prepares the first `count` keys of a chunk, which are routed: it is ready to run. */
+void dispatch_chunk_prepare(struct dispatch_worker *worker, struct dispatch_chunk *chunk,
+                            uint32_t count);
+/* Reads the key of that number, and those after it that may be read with it. */
+void dispatch_read_run(struct dispatch_worker *worker, uint32_t from);
+
+/* dispatch_route.c */
 void dispatch_route_begin(
     struct dispatch_worker *worker); /* a new batch: routes its first chunks */
 void dispatch_chunk_next(struct dispatch_worker *worker);
-/* Reads the key of that number, and those after it that may be read with it. */
-void dispatch_read_run(struct dispatch_worker *worker, uint32_t from);
 
 /* The chunk of the next routed key. */
 static inline struct dispatch_chunk *dispatch_chunk_now(struct dispatch_worker *worker)
