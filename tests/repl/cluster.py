@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -187,6 +188,7 @@ class Cluster:
         self.members = members(self.folder, options.faults)
         self.shards = [Shard(self, "shard-%d" % i) for i in range(SHARDS)]
         self.writes, self.reads = Door("writes", pair.free_port()), Door("reads", pair.free_port())
+        self.status = pair.free_port()
         self.proxies, self.writers, self.slowest = [], [], 0.0
         self.wait_s, self.began = WAIT_S, time.monotonic()
 
@@ -229,7 +231,7 @@ class Cluster:
         return self.write(name, text)
 
     def start_proxies(self):
-        haproxy, twemproxy = [], []
+        haproxy, twemproxy = [(r"(listen status\n  bind )\S+", r"\g<1>127.0.0.1:%d" % self.status)], []
         for shard in self.shards:
             for part in ("writes", "reads"):
                 port = getattr(shard, part)
@@ -302,6 +304,10 @@ class Cluster:
         counts = [shard.nodes[2].stats(b"")["cmd_get"] for shard in self.shards]
         if "0" in counts:
             raise Failure("the followers for reads were asked %s times" % counts)
+        page = urllib.request.urlopen("http://127.0.0.1:%d/" % self.status, timeout=WAIT_S).read()
+        missing = [node.name for shard in self.shards for node in shard.nodes if node.name.encode() not in page]
+        if missing:
+            raise Failure("the status page lacks %s" % missing)
         leader = self.shards[0].leader()
         leader.kill()
         self.await_writes(self.shards[0])
@@ -312,6 +318,7 @@ class Cluster:
     def say(self):
         print("Write and read, any key, by twemproxy: 127.0.0.1:%d, and 127.0.0.1:%d for reads from L1."
               % (self.writes.port, self.reads.port))
+        print("The whole (HAProxy): http://127.0.0.1:%d/   each node's own page stands beside it." % self.status)
         for shard in self.shards:
             print("\n%s   writes (HAProxy) 127.0.0.1:%d   reads 127.0.0.1:%d" % (
                 shard.name, shard.writes, shard.reads))

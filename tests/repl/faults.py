@@ -65,6 +65,21 @@ class Faults:
                 one.process.send_signal(signal.SIGCONT)
         shard.down.clear()
 
+    def everything(self):
+        """As after a power cut of the whole room: all processes but the proxies are killed."""
+        shards = self.cluster.shards
+        found = self.cluster.members + [one for shard in shards for one in shard.nodes + shard.agents]
+        self.say("kill everything")
+        for shard in shards:
+            shard.restarts = True
+        for one in found:
+            one.kill()
+        self.rest()
+        for one in found:
+            one.start()
+        for shard in shards:
+            shard.restarts = False
+
     def full(self):
         """Perhaps the leader is cut off meanwhile: the node is promoted, or is to follow, on a full disk."""
         shard = self.shard()
@@ -119,7 +134,7 @@ class Faults:
         self.say("cut the others from", member.name)
         self.cut_links([member.link])
 
-    KINDS = (processes, processes, processes, full, clocks, cut_nodes, cut_etcd, cut_member)
+    KINDS = (processes, processes, processes, everything, full, clocks, cut_nodes, cut_etcd, cut_member)
 
     # ---- the whole ----
 
