@@ -297,9 +297,9 @@ static enum net_next run_batches(struct dispatch_worker *worker, struct net_turn
     uint32_t work = 0;
 
     worker->batch.value_max = worker->spaces->value_max;
-    /* else each of them is logged, or refused, by itself */
-    worker->batch.joins = log_level() < LOG_LEVEL_COMMANDS && !worker->stale;
     do {
+        /* else each of them is logged, or refused, by itself */
+        worker->batch.joins = log_level() < LOG_LEVEL_COMMANDS && !worker->stale;
         enum protocol_result parsed =
             worker->codec->parse(&worker->conn->parser, turn->in + turn->consumed,
                                  turn->in_length - turn->consumed, &worker->batch);

@@ -40,9 +40,9 @@ struct agent_hook {
 
 /* That no other agent speaks for the daemon. */
 struct agent_lock {
-    int fd; /* -1: it is not had */
-    /* Who has it, as found the first time: 0: nobody, or not known. */
-    pid_t holder;
+    int fd;       /* -1: it is not had */
+    bool held;    /* another agent has it … */
+    pid_t holder; /* … which was this process, as found the first time; 0: not known */
     char identity[AGENT_IDENTITY_MAX + 1];
 };
 
@@ -100,9 +100,14 @@ bool agent_ask_hold(struct agent *agent, const char *waits, uint64_t *written, u
 /* Where the lock is seen: a network namespace, by its number on this run of the machine. 0: not
  * known. */
 uint64_t agent_lock_scope(void);
-/* Takes the lock of a daemon with that identity, or has it. False: another agent of this scope has
- * it (holder), or none can be had. */
-bool agent_lock_take(struct agent_lock *lock, const char *identity);
+enum agent_lock_result {
+    AGENT_LOCK_HAD,
+    AGENT_LOCK_HELD, /* by another agent of this scope: of the same user, or root's (holder) */
+    AGENT_LOCK_NONE, /* there is none to be had, so nothing is known: any user may have its name */
+};
+
+/* Takes the lock of a daemon with that identity, or has it. */
+enum agent_lock_result agent_lock_take(struct agent_lock *lock, const char *identity);
 /* Gives it back, if it is had. */
 void agent_lock_end(struct agent_lock *lock);
 

@@ -52,10 +52,23 @@ static void agent_ask_note_follower(struct agent_daemon_view *daemon, const char
     }
 }
 
+/* `name` ends at `end`: of the follower that was noted last, whose figures come one after another.
+ */
+static void agent_ask_note_written(struct agent_daemon_view *daemon, const char *name,
+                                   const char *end, const char *value)
+{
+    size_t last = daemon->follower_count - 1, length = (size_t)(end - name);
+
+    if (daemon->follower_count > 0 && strlen(daemon->followers[last]) == length &&
+        memcmp(daemon->followers[last], name, length) == 0) {
+        daemon->followers_written[last] = strtoull(value, NULL, 10);
+    }
+}
+
 /* caught_up of a follower comes after its state: only one that streams has ever caught up. */
 static void agent_ask_note(void *context, const char *line, size_t length)
 {
-    static const char caught_up[] = ":caught_up";
+    static const char caught_up[] = ":caught_up", written[] = ":written";
     struct agent *agent = context;
     struct agent_daemon_view *daemon = &agent->view.daemon;
     char key[AGENT_ADDRESS_MAX + 1], value[AGENT_ADDRESS_MAX + 1];
@@ -65,6 +78,7 @@ static void agent_ask_note(void *context, const char *line, size_t length)
         return;
     }
     const char *end = strstr(key, caught_up);
+    const char *written_end = strstr(key, written);
 
     if (strcmp(key, "role") == 0) {
         daemon->known = strcmp(value, "single") != 0;
@@ -90,6 +104,8 @@ static void agent_ask_note(void *context, const char *line, size_t length)
         daemon->full = strcmp(value, "1") == 0;
     } else if (end != NULL && end[strlen(caught_up)] == '\0' && strcmp(value, "1") == 0) {
         agent_ask_note_follower(daemon, key, (size_t)(end - key));
+    } else if (written_end != NULL && written_end[strlen(written)] == '\0') {
+        agent_ask_note_written(daemon, key, written_end, value);
     }
 }
 

@@ -99,6 +99,12 @@ bool agent_is_namesake(const struct agent_node *own, const struct agent_self *se
                        !agent_rule_is(own->address, self->address);
 }
 
+bool agent_is_settled(const struct agent_keys *keys)
+{
+    return keys->has_state && agent_rule_is(keys->alive, keys->state.leader) &&
+           !agent_rule_is_claimed(&keys->state);
+}
+
 /* Claims a reign above all that was ever seen. */
 static struct agent_action agent_rule_claim(const struct agent_view *view,
                                             struct agent_memory *memory, const char *why)
@@ -135,6 +141,11 @@ static struct agent_action agent_rule_end_reign(const char *why)
     return action;
 }
 
+static struct agent_action agent_rule_resign(const char *why)
+{
+    return (struct agent_action){.act = AGENT_RESIGN, .why = why};
+}
+
 /* ---- a leader's reign ---- */
 
 /* NULL: its agent is not there. */
@@ -148,17 +159,23 @@ static const struct agent_node *agent_rule_node(const struct agent_view *view, c
     return NULL;
 }
 
+/* Its place among the daemon's followers that have caught up; FOLLOWERS_MAX: it is none. */
+static size_t agent_rule_place(const struct agent_view *view, const char *name)
+{
+    for (size_t i = 0; i < view->daemon.follower_count; i++) {
+        if (agent_rule_is(view->daemon.followers[i], name)) {
+            return i;
+        }
+    }
+    return AGENT_FOLLOWERS_MAX;
+}
+
 /* Does it take what is written? One that has no room stays, and takes nothing. */
 static bool agent_rule_streams(const struct agent_view *view, const char *name)
 {
     const struct agent_node *node = agent_rule_node(view, name);
 
-    for (size_t i = 0; i < view->daemon.follower_count; i++) {
-        if (agent_rule_is(view->daemon.followers[i], name)) {
-            return node == NULL || !node->full;
-        }
-    }
-    return false;
+    return agent_rule_place(view, name) < AGENT_FOLLOWERS_MAX && (node == NULL || !node->full);
 }
 
 /* Since when something is so. Returns whether it has been for so long that something is to be done.
@@ -245,14 +262,31 @@ static bool agent_rule_sync_is_weak(const struct agent_view *view, struct agent_
     return agent_rule_lasts(view, memory, node != NULL && !node->in_sync, &memory->sync_weak_ms);
 }
 
-/* Writes are refused here, and would not be there. */
+/* Writes are refused here, and would not be there; and the sync follower said that it has all,
+ * which with `ack: none` no answer has waited for. */
 static bool agent_rule_is_full(const struct agent_view *view, struct agent_memory *memory)
 {
+    const struct agent_daemon_view *daemon = &view->daemon;
     const char *sync = view->keys.state.sync;
     const struct agent_node *node = agent_rule_node(view, sync);
     bool other = node != NULL && node->in_sync && node->may_lead && agent_rule_streams(view, sync);
 
-    return agent_rule_lasts(view, memory, view->daemon.full && other, &memory->full_ms);
+    return agent_rule_lasts(view, memory, daemon->full && other, &memory->full_ms) &&
+           daemon->followers_written[agent_rule_place(view, sync)] >= daemon->written;
+}
+
+/* Its daemon may have no room to begin anew, either: then it may take no changes, once the last
+ * word to it has ended, and the lease is another's to have. */
+static struct agent_action agent_rule_give_way(const struct agent_view *view,
+                                               struct agent_memory *memory)
+{
+    static const char why[] = "its disk is full, and the sync follower can lead";
+
+    if (view->now_ms < memory->told_ms) {
+        return agent_rule_end_reign(why);
+    }
+    memory->gives_way_ms = view->now_ms + 3 * memory->patience_ms;
+    return agent_rule_resign(why);
 }
 
 static struct agent_action agent_rule_reign(const struct agent_view *view,
@@ -261,7 +295,7 @@ static struct agent_action agent_rule_reign(const struct agent_view *view,
     const struct agent_keys *keys = &view->keys;
 
     if (agent_rule_is_full(view, memory)) {
-        return agent_rule_end_reign("its disk is full, and the sync follower can lead");
+        return agent_rule_give_way(view, memory);
     }
     bool gone = agent_rule_sync_is_gone(view, memory);
     bool weak = agent_rule_sync_is_weak(view, memory);
@@ -309,11 +343,6 @@ static struct agent_action agent_rule_follow(const struct agent_view *view)
 }
 
 /* ---- alive is this agent's, and state says that its node leads, or is to ---- */
-
-static struct agent_action agent_rule_resign(const char *why)
-{
-    return (struct agent_action){.act = AGENT_RESIGN, .why = why};
-}
 
 static struct agent_action agent_rule_begin(const struct agent_view *view,
                                             struct agent_memory *memory)
@@ -367,6 +396,9 @@ static struct agent_action agent_rule_vacant(const struct agent_view *view,
     bool begun = agent_rule_claims(view) && daemon->epoch == state->claim.epoch;
 
     if (daemon->leads && (begun || (reigned && !agent_rule_is_claimed(state)))) {
+        if (view->now_ms < memory->gives_way_ms) {
+            return agent_rule_rest();
+        }
         return (struct agent_action){
             .act = AGENT_TAKE, .state = *state, .why = "its lease had ended, and nobody else led"};
     }

@@ -88,7 +88,8 @@ struct agent_daemon_view {
     char leader[AGENT_ADDRESS_MAX + 1]; /* whom it follows; "": nobody */
     bool caught_up, can_lead, full;
     size_t follower_count;
-    char followers[AGENT_FOLLOWERS_MAX][AGENT_NAME_MAX + 1]; /* that stream and have caught up */
+    char followers[AGENT_FOLLOWERS_MAX][AGENT_NAME_MAX + 1]; /* that stream and have caught up … */
+    uint64_t followers_written[AGENT_FOLLOWERS_MAX]; /* … and what each said that it has */
 };
 
 /* What it keeps from round to round. */
@@ -145,6 +146,9 @@ bool agent_may_lead(const struct agent_view *view);
 /* Is `alive` of an earlier agent of this node, so that its lease may be gone on with? A node of the
  * same name on another machine, or in an earlier run of this one, is not this node. */
 bool agent_may_adopt(const struct agent_view *view);
+
+/* Does who is alive lead? Not between a claim and the reign that begins. */
+bool agent_is_settled(const struct agent_keys *keys);
 
 /* Is `own`, the key of this node's name, of another daemon: of another machine, or data directory?
  */

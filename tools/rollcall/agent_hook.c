@@ -88,8 +88,8 @@ void agent_hook_look(struct agent *agent)
     bool leads = view->daemon.leads && view->keys.alive_mine;
     bool is_free = agent_hook_is_free(agent); /* whatever else is known: it ends one that hangs */
 
-    if (agent->options->on_change == NULL || !view->keys.known || !view->keys.has_state ||
-        !view->daemon.known || view->keys.alive[0] == '\0') {
+    if (agent->options->on_change == NULL || !view->keys.known || !view->daemon.known ||
+        !agent_is_settled(&view->keys)) {
         return;
     }
     snprintf(now, sizeof(now), "%d %" PRIu64 " %s %s", leads, view->keys.state.epoch,

@@ -109,22 +109,27 @@ bool agent_has_namesake(const struct agent *agent, char text[AGENT_TEXT_MAX])
 }
 
 /* Another agent lives, or may live, beside the same daemon. With the lock there is none in this
- * scope, so one that said the same scope has ended. */
-static bool agent_has_double(struct agent *agent, char text[AGENT_TEXT_MAX])
+ * scope, so one that said the same scope has ended. mine: the name is; but the daemon may have
+ * begun anew in another directory, which another agent speaks for. */
+static bool agent_has_double(struct agent *agent, bool mine, char text[AGENT_TEXT_MAX])
 {
     const struct agent_own_node *own = &agent->own;
 
     if (agent->identity[0] == '\0') {
         return false;
     }
-    if (!agent_lock_take(&agent->lock, agent->identity)) {
+    enum agent_lock_result lock = agent_lock_take(&agent->lock, agent->identity);
+
+    if (lock == AGENT_LOCK_HELD) {
         snprintf(text, AGENT_TEXT_MAX,
                  "beside this daemon runs another agent already, pid %ld: stop one of them; this "
                  "one takes no part until that one has ended",
                  (long)agent->lock.holder);
         return true;
     }
-    if (own->node.address[0] == '\0' || (own->node.scope != 0 && own->node.scope == agent->scope)) {
+    bool ended = lock == AGENT_LOCK_HAD && own->node.scope != 0 && own->node.scope == agent->scope;
+
+    if (mine || own->node.address[0] == '\0' || ended) {
         return false;
     }
     snprintf(text, AGENT_TEXT_MAX,
@@ -138,7 +143,8 @@ static bool agent_has_name(struct agent *agent)
 {
     char text[AGENT_TEXT_MAX] = "";
     bool mine = agent->lease != 0 && agent->own.lease == agent->lease;
-    bool has = mine || !(agent_has_namesake(agent, text) || agent_has_double(agent, text));
+    bool other = !mine && agent_has_namesake(agent, text);
+    bool has = !other && !agent_has_double(agent, mine, text);
 
     agent_say_trouble(agent->name_trouble, sizeof(agent->name_trouble), agent->group, text);
     return has;

@@ -177,7 +177,10 @@ static int take_options(const struct arguments *arguments, int argc, char **argv
             return (int)verb_complain(stderr, "%s needs an argument", argv[optind - 1]);
         }
         if (got == '?') {
-            return complain_unknown(arguments, argv[optind - 1]);
+            return optopt >= GETOPT_FROM || optopt == HELP_LETTER
+                       ? (int)verb_complain(stderr, "%s: it takes no value", argv[optind - 1])
+                       : complain_unknown(arguments, optopt != 0 ? (char[]){'-', (char)optopt, '\0'}
+                                                                 : argv[optind - 1]);
         }
         if (!arguments_store(arguments, row_of(arguments, got), optarg != NULL ? optarg : "yes",
                              into)) {

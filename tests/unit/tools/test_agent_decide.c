@@ -489,13 +489,56 @@ static void test_full_leader(void **unused)
     view.now_ms += 2 * PATIENCE;
     expect(AGENT_REST);
     set_word(0, "in-sync");
+    view.daemon.followers_written[0] = view.daemon.written - 1; /* it lacks what was answered */
     expect(AGENT_REST);
     view.now_ms += PATIENCE;
+    memory.told_ms = view.now_ms + 1;
+    expect(AGENT_REST);
+    view.daemon.followers_written[0] = view.daemon.written;
     assert_string_equal(expect(AGENT_FOLLOW).address, "-");
     view.daemon.leads = view.daemon.can_lead = view.daemon.caught_up = false;
     expect(AGENT_RESIGN);
     set_leader("", "a"); /* nobody else may lead */
     expect_hold("a");
+}
+
+/* Its daemon has no room to begin anew: it leads on, but may take nothing, and takes nobody's
+ * place.
+ */
+static void test_full_leader_stays(void **unused)
+{
+    (void)unused;
+    set_leader("a", "a");
+    view.daemon.full = true;
+    set_word(0, "in-sync");
+    view.daemon.followers_written[0] = view.daemon.written;
+    expect_hold("a");
+    view.now_ms += PATIENCE;
+    memory.told_ms = view.now_ms + 1;
+    assert_string_equal(expect(AGENT_FOLLOW).address, "-");
+    view.now_ms++;
+    expect(AGENT_RESIGN);
+    view.keys.alive[0] = '\0';
+    view.keys.alive_mine = false;
+    expect(AGENT_REST);
+    view.now_ms += 3 * PATIENCE; /* the other one is gone, too */
+    expect(AGENT_TAKE);
+}
+
+/* Between a claim and the reign that begins nobody leads. */
+static void test_settled(void **unused)
+{
+    (void)unused;
+    set_leader("a", "a");
+    assert_true(agent_is_settled(&view.keys));
+    snprintf(view.keys.alive, sizeof(view.keys.alive), "a");
+    assert_false(agent_is_settled(&view.keys));
+    snprintf(view.keys.alive, sizeof(view.keys.alive), "%s", view.keys.state.leader);
+    view.keys.state.claim.epoch = view.keys.state.epoch + 1;
+    assert_false(agent_is_settled(&view.keys));
+    view.keys.state.claim.epoch = view.keys.state.epoch;
+    view.keys.alive[0] = '\0';
+    assert_false(agent_is_settled(&view.keys));
 }
 
 static void test_word(void **unused)
@@ -623,6 +666,8 @@ int main(void)
         cmocka_unit_test_setup(test_drop, set_up),
         cmocka_unit_test_setup(test_no_room, set_up),
         cmocka_unit_test_setup(test_full_leader, set_up),
+        cmocka_unit_test_setup(test_full_leader_stays, set_up),
+        cmocka_unit_test_setup(test_settled, set_up),
         cmocka_unit_test_setup(test_word, set_up),
         cmocka_unit_test_setup(test_resign, set_up),
         cmocka_unit_test_setup(test_resign_after_word, set_up),

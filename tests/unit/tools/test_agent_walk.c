@@ -265,6 +265,7 @@ static void look_at_daemon(struct world *world, unsigned n, struct agent_view *v
     daemon->can_lead = true;
     for (unsigned f = 0; f < NODES; f++) {
         if (f != n && node->leads != 0 && node->got[f] > 0) {
+            daemon->followers_written[daemon->follower_count] = (uint64_t)node->got[f];
             snprintf(daemon->followers[daemon->follower_count++], AGENT_NAME_MAX + 1, "%s",
                      names[f]);
         }
