@@ -111,20 +111,31 @@ static void step_out(struct barrier_member *member)
     }
 }
 
-void barrier_enter(struct barrier_member *member)
+/* Steps in. False: a stop had begun, and the member is to step out again. */
+static inline bool step_in(struct barrier_member *member)
+{
+    CHECK(atomic_exchange(&member->state, INSIDE) == OUTSIDE);
+    return LIKELY(!atomic_load(&member->barrier->stopped));
+}
+
+/* Not inlined, so that an enter without a stop saves no registers. */
+static __attribute__((noinline)) void enter_later(struct barrier_member *member)
 {
     struct barrier *barrier = member->barrier;
-    for (;;) {
-        CHECK(atomic_exchange(&member->state, INSIDE) == OUTSIDE);
-        if (LIKELY(!atomic_load(&barrier->stopped))) {
-            return;
-        }
+    do {
         step_out(member);
         pthread_mutex_lock(&barrier->lock);
         while (atomic_load(&barrier->stopped)) {
             pthread_cond_wait(&barrier->going_on, &barrier->lock);
         }
         pthread_mutex_unlock(&barrier->lock);
+    } while (!step_in(member));
+}
+
+void barrier_enter(struct barrier_member *member)
+{
+    if (UNLIKELY(!step_in(member))) {
+        enter_later(member);
     }
 }
 

@@ -32,12 +32,12 @@ struct log_site {
 /* The only writable state of the libraries: the places, counted by any thread, and what is set at
  * the start. */
 static struct log_site sites[LOG_SITES + 1];
+_Atomic(enum log_level) log_highest = LOG_LEVEL_INFO;
 static struct {
     _Atomic(const char *) program;
-    _Atomic(enum log_level) highest;
     atomic_bool to_syslog;
     _Atomic(enum log_stamping) stamping;
-} state = {.program = "rollcalld", .highest = LOG_LEVEL_INFO};
+} state = {.program = "rollcalld"};
 
 static const struct {
     const char *name;
@@ -55,12 +55,7 @@ static const struct {
 void log_setup(const char *program, enum log_level highest)
 {
     atomic_store(&state.program, program);
-    atomic_store(&state.highest, highest);
-}
-
-enum log_level log_level(void)
-{
-    return atomic_load_explicit(&state.highest, memory_order_relaxed);
+    atomic_store(&log_highest, highest);
 }
 
 void log_to_syslog(void)

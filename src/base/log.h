@@ -16,6 +16,7 @@
 #ifndef ROLLCALL_BASE_LOG_H
 #define ROLLCALL_BASE_LOG_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,7 +33,13 @@ enum log_level {
 /* `program` lives as long as the process. May be called at any time; before the first call:
  * "rollcalld" and LOG_LEVEL_INFO. */
 void log_setup(const char *program, enum log_level highest);
-enum log_level log_level(void);
+extern _Atomic(enum log_level) log_highest; /* log_setup()'s; for log_level() alone */
+
+static inline enum log_level log_level(void)
+{
+    return atomic_load_explicit(&log_highest, memory_order_relaxed);
+}
+
 void log_to_syslog(void); /* from now on to syslog(3), facility daemon */
 /*
  * From now on each line on stderr begins with the time (UTC) and its level; where stderr is the

@@ -157,7 +157,7 @@ static bool holds_more(const struct net_conn *conn)
     return UNLIKELY(conn->tls != NULL) && net_tls_pending(conn->tls);
 }
 
-static bool want_to_read(struct net_conn *conn)
+static inline bool want_to_read(struct net_conn *conn)
 {
     return want(conn, is_turned(conn) ? EPOLLOUT : EPOLLIN);
 }
@@ -284,7 +284,7 @@ static void end_turn(struct net_conn *conn, bool hold, bool kept)
             return;
         }
         buf_truncate(&worker->out, 0); /* it is closed: what is not committed is not said */
-    } else if (kept && net_gather_keep(conn)) {
+    } else if (kept && !net_gather_is_alone(worker) && net_gather_keep(conn)) {
         return;
     }
     if (!send_output(conn, worker->out.data, worker->out.length)) {

@@ -16,18 +16,11 @@ void net_gather_fini(struct net_gathered *gathered)
     buf_fini(&gathered->bytes);
 }
 
-/* Returns whether no other connection has or had a turn in this wake-up, so that there is nothing
- * to gather. */
-static bool is_alone(const struct net_worker *worker)
-{
-    return worker->gathered.count == 0 && worker->run_count == 0 && net_poll_is_last(&worker->poll);
-}
-
 bool net_gather_keep(struct net_conn *conn)
 {
     struct net_gathered *gathered = &conn->worker->gathered;
     const struct buf *out = &conn->worker->out;
-    if (out->length == 0 || out->length > NET_GATHER_BYTES || is_alone(conn->worker)) {
+    if (out->length == 0 || out->length > NET_GATHER_BYTES) {
         return false;
     }
     CHECK(conn->hold == NET_HOLD_NONE && conn->out.length == 0 && !conn->queued);

@@ -212,6 +212,12 @@ void net_conn_leave(struct net_conn *conn, const char *bytes, size_t length);
 /* gather.c */
 void net_gather_init(struct net_gathered *gathered);
 void net_gather_fini(struct net_gathered *gathered);
+/* Returns whether no other connection has or had a turn in this wake-up, so that there is nothing
+ * to gather. */
+static inline bool net_gather_is_alone(const struct net_worker *worker)
+{
+    return worker->gathered.count == 0 && worker->run_count == 0 && net_poll_is_last(&worker->poll);
+}
 /* Puts the worker's output off, if it is short. May send: any connection may then be gone. False:
  * nothing was done. */
 bool net_gather_keep(struct net_conn *conn);

@@ -156,8 +156,10 @@ static bool is_run_again(enum dispatch_end end)
     return (again >> end & 1) != 0;
 }
 
-/* Of joined requests those up to worker->cut were run: they alone are what is done with. */
-static void cut_joined(struct dispatch_worker *worker, struct request *joined)
+/* Of joined requests those up to worker->cut were run: they alone are what is done with.
+ * Not inlined, as cut_get(): else every turn would guard the stack for their variables. */
+static __attribute__((noinline)) void cut_joined(struct dispatch_worker *worker,
+                                                 struct request *joined)
 {
     struct request_batch *batch = &worker->batch;
     struct request next;
@@ -205,6 +207,18 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
     return end;
 }
 
+/* The batch ends in the middle of a get, which goes on with the keys from worker->cut. */
+static __attribute__((noinline)) void cut_get(struct dispatch_worker *worker,
+                                              const struct request *get, const char *bytes,
+                                              size_t *consumed)
+{
+    size_t offset;
+
+    worker->codec->cut(&worker->batch, get, worker->cut, bytes + *consumed, &worker->conn->parser,
+                       &offset);
+    *consumed += offset;
+}
+
 /* Runs the batch, parsed from bytes[*consumed]; it grows by those that are done with. */
 static enum dispatch_end run_batch(struct dispatch_worker *worker, const char *bytes,
                                    size_t *consumed)
@@ -217,11 +231,7 @@ static enum dispatch_end run_batch(struct dispatch_worker *worker, const char *b
     enum dispatch_end end = run_requests(worker, &stopped_at);
 
     if (UNLIKELY(end == DISPATCH_CUT)) {
-        size_t offset;
-
-        worker->codec->cut(batch, &batch->requests[stopped_at], worker->cut, bytes + *consumed,
-                           &worker->conn->parser, &offset);
-        *consumed += offset;
+        cut_get(worker, &batch->requests[stopped_at], bytes, consumed);
     } else if (stopped_at == batch->request_count) {
         *consumed += batch->consumed;
         worker->conn->parser = batch->after;

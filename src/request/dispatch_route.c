@@ -194,6 +194,10 @@ static inline bool is_usual(const struct request *request, uint32_t least)
 
 static inline struct route request_route_of(const struct request *request)
 {
+    if (request->bare) {
+        return (struct route){
+            .request = request, .row = command_rows[request->verb], .usual = true};
+    }
     uint32_t least = request->verb == VERB_ADD; /* one of nothing only looks */
     bool past = request->exptime != 0 && command_exptime_past(request->exptime);
     bool usual = !past && is_usual(request, least);

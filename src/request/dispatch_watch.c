@@ -41,18 +41,23 @@ void dispatch_watch_count(struct dispatch_worker *worker, uint32_t answered)
 {
     const struct request_batch *batch = &worker->batch;
     struct dispatch_counts *turn = &worker->own.turn;
-    uint32_t all = 0;
+    const struct request *request = batch->requests;
+    const struct request *end = request + answered;
 
-    if (turn->all == 0 && answered > 0) { /* what follows a block of a long get is of its class */
-        worker->own.first = classes[batch->requests[0].verb];
+    if (UNLIKELY(answered == 0)) {
+        return;
     }
-    for (uint32_t i = 0; i < answered; i++) {
-        uint32_t asked = protocol_asked(&batch->requests[i]);
+    if (turn->all == 0) { /* what follows a block of a long get is of its class */
+        worker->own.first = classes[request->verb];
+    }
+    uint32_t all = turn->all;
+    do {
+        uint32_t asked = protocol_asked(request);
 
-        turn->of[classes[batch->requests[i].verb]] += asked;
+        turn->of[classes[request->verb]] += asked;
         all += asked;
-    }
-    turn->all += all;
+    } while (++request < end);
+    turn->all = all;
 }
 
 static bool is_slow(const struct dispatch_worker *worker, uint64_t us)
