@@ -108,12 +108,13 @@ enum engine_collect_end counter_collect(struct engine *engine, struct engine_col
 bool counter_survey(const struct engine *engine, struct engine_survey *survey);
 
 /*
- * n prepared ops in their order, each INCR or DECR without want_cas. Carries out what is simple, up
- * to the first that is not, and puts the number of each into now[]: nothing else is told of these.
- * Returns how many; the next one is for change() of engine_functions, whose rules hold here too.
+ * n prepared ops in their order, each INCR or DECR. Carries out what is simple, up to the first
+ * that is not, and puts the number of each into now[], with want_cas its token into tokens[]:
+ * nothing else is told of these. Returns how many; the next one is for change() of
+ * engine_functions, whose rules hold here too.
  */
 size_t counter_add(struct engine *engine, struct engine_op *const *ops, size_t n,
-                   struct change_sink *sink, uint64_t *now);
+                   struct change_sink *sink, uint64_t *now, uint64_t *tokens);
 
 /* Walks everything and CHECKs the invariants listed in counter/table.h. World stopped. */
 void counter_check(const struct engine *engine);

@@ -411,7 +411,7 @@ static inline bool add_simply(const struct counter *counter, struct engine_op *o
 }
 
 size_t counter_add(struct engine *engine, struct engine_op *const *ops, size_t n,
-                   struct change_sink *sink, uint64_t *now)
+                   struct change_sink *sink, uint64_t *now, uint64_t *tokens)
 {
     const struct counter *counter = (const struct counter *)engine;
     struct counter_add add;
@@ -420,6 +420,9 @@ size_t counter_add(struct engine *engine, struct engine_op *const *ops, size_t n
     add.sink = sink;
     CHECK(counter->magic == COUNTER_MAGIC);
     while (done < n && add_simply(counter, ops[done], &add)) {
+        if (ops[done]->want_cas) {
+            tokens[done] = counter_token_of_number(counter, ops[done], add.now);
+        }
         now[done++] = add.now;
     }
     return done;
@@ -438,10 +441,7 @@ static bool change_simply(struct counter *counter, struct engine_op *op, struct 
     op->error = ENGINE_E_NONE;
     op->value_length = (uint32_t)num_print(op->value, add.now);
     if (op->want_cas) {
-        struct counter_values values;
-        values.set = 1u << add.slot;
-        values.value[add.slot] = add.now;
-        op->cas_now = counter_token_of(counter, op, &values);
+        op->cas_now = counter_token_of_number(counter, op, add.now);
     }
     return true;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/num.h"
 #include "counter/counter_private.h"
 
 void counter_op_scatter(const struct engine_op *op, const struct counter_values *ordered,
@@ -59,13 +60,13 @@ void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t
     }
 }
 
-/* Returns the hash of a record or of several slots: made of their names in the key's order, so the
- * same on every replica. */
+/* Returns the hash of several slots: made of their names in the key's order, so the same on every
+ * replica. */
 static __attribute__((noinline)) uint64_t hash_of_several(const struct counter *counter,
                                                           const struct engine_op *op)
 {
     uint64_t hash = 0;
-    unsigned count = op->slot == ENGINE_SLOT_SOME ? (unsigned)__builtin_popcount(op->some) : 0;
+    unsigned count = (unsigned)__builtin_popcount(op->some);
     for (unsigned i = 0; i < count; i++) {
         hash = hash_u64(hash ^ counter->names.hashes[counter_op_slot_at(op, i)]);
     }
@@ -75,7 +76,12 @@ static __attribute__((noinline)) uint64_t hash_of_several(const struct counter *
 static uint64_t values_token(const struct counter *counter, const struct engine_op *op,
                              const char *text, size_t length)
 {
-    uint64_t name = op->slot >= 0 ? counter->names.hashes[op->slot] : hash_of_several(counter, op);
+    uint64_t name = 0; /* of a whole record */
+    if (op->slot >= 0) {
+        name = counter->names.hashes[op->slot];
+    } else if (UNLIKELY(op->slot == ENGINE_SLOT_SOME)) {
+        name = hash_of_several(counter, op);
+    }
     return counter_record_token(op->id, name, text, length);
 }
 
@@ -96,6 +102,14 @@ __attribute__((noinline)) uint64_t counter_token_of(const struct counter *counte
         return 0;
     }
     return values_token(counter, op, text, counter_print_values(counter, op, values, text));
+}
+
+/* Prints into the op's own room: an array here would be guarded. */
+__attribute__((noinline)) uint64_t
+counter_token_of_number(const struct counter *counter, const struct engine_op *op, uint64_t number)
+{
+    return counter_record_token(op->id, counter->names.hashes[op->slot], op->value,
+                                num_print(op->value, number));
 }
 
 static void miss(struct engine_op *op, enum engine_miss why)

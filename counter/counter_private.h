@@ -58,6 +58,9 @@ void counter_read(struct engine *engine, struct engine_op *const *ops, size_t n)
 /* The token of what the op's key is with these values; 0: nothing is there. */
 uint64_t counter_token_of(const struct counter *counter, const struct engine_op *op,
                           const struct counter_values *values);
+/* The same of an op of one slot, which holds this; its value is overwritten. */
+uint64_t counter_token_of_number(const struct counter *counter, const struct engine_op *op,
+                                 uint64_t number);
 
 /* counter_change.c */
 void counter_change(struct engine *engine, struct engine_op *op, struct change_sink *sink);

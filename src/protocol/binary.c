@@ -106,11 +106,12 @@ static void fill_arithmetic(struct request_batch *batch, struct request *request
     uint32_t expiration = binary_read32(packet->body + 16);
     put_digits(batch, request, binary_read64(packet->body));
     request->initial = binary_read64(packet->body + 8);
-    request->exptime = expiration;
-    request->create = CREATE_INITIAL;
-    if (expiration == CREATE_NEVER_MARK) {
+    if (LIKELY(expiration == CREATE_NEVER_MARK)) { /* an exptime of nothing */
         request->create = CREATE_NEVER;
-        request->exptime = 0; /* of nothing: so it is routed with its neighbours */
+        request->bare = packet->cas == 0;
+    } else {
+        request->create = CREATE_INITIAL;
+        request->exptime = expiration;
     }
     fill_compare(batch, request, packet);
 }
@@ -394,12 +395,6 @@ static inline bool parse_packet(struct parser *parser)
     return true;
 }
 
-static inline bool is_full(const struct request_batch *batch)
-{
-    return batch->request_count == PROTOCOL_BATCH_REQUESTS ||
-           batch->key_count == PROTOCOL_BATCH_KEYS;
-}
-
 /* Takes the packets that come next as long as they are whole, and of opcode and lengths as the one
  * before: if that was good, they are. */
 static __attribute__((noinline)) void take_alike(struct parser *parser)
@@ -413,7 +408,7 @@ static __attribute__((noinline)) void take_alike(struct parser *parser)
         return;
     }
     while (parser->length - parser->at >= BINARY_HEADER_BYTES + body_length &&
-           !is_full(parser->batch)) {
+           !protocol_is_full(parser->batch)) {
         struct packet packet;
         const char *header = parser->bytes + parser->at;
         if (binary_read64(header) != first || binary_read32(header + 8) != body_length) {
@@ -437,7 +432,7 @@ static enum protocol_result run(struct parser *parser)
         if ((unsigned char)parser->bytes[parser->at] != BINARY_MAGIC) {
             return PROTOCOL_CLOSE;
         }
-        if (is_full(parser->batch)) {
+        if (protocol_is_full(parser->batch)) {
             return PROTOCOL_FULL;
         }
         if (!parse_packet(parser)) {
@@ -497,6 +492,7 @@ const struct codec *binary_codec(void)
         .compose_stat = binary_compose_stat,
         .compose_stats_end = binary_compose_stats_end,
         .compose = binary_compose,
+        .compose_numbers = binary_compose_numbers,
         .part = binary_part,
         .cut = binary_cut,
     };

@@ -220,6 +220,34 @@ static void fill_number(struct answer *answer, const struct reply *reply, char *
     answer->value_length = BINARY_NUMBER_BYTES;
 }
 
+/* The packet of an increment's number. */
+static inline char *put_number(char *to, const struct request *request, uint64_t number,
+                               uint64_t token)
+{
+    const struct request_binary *asked = &request->binary;
+    to = put64(to, (uint64_t)ANSWER_MAGIC << 56 | (uint64_t)asked->opcode << 48);
+    to = put32(to, BINARY_NUMBER_BYTES);
+    to = text_put(to, (const char *)&asked->opaque, sizeof(asked->opaque));
+    return put64(put64(to, token), number);
+}
+
+void binary_compose_numbers(struct buf *out, const struct request *requests,
+                            const uint64_t *numbers, const uint64_t *tokens, size_t count)
+{
+    _Static_assert(BINARY_HEADER_BYTES + BINARY_NUMBER_BYTES <= PROTOCOL_NUMBER_MAX, "a packet");
+    char *start = buf_room(out, count * (BINARY_HEADER_BYTES + BINARY_NUMBER_BYTES));
+    if (UNLIKELY(start == NULL)) {
+        return;
+    }
+    char *to = start;
+    for (size_t i = 0; i < count; i++) {
+        if (LIKELY(requests[i].quiet == QUIET_NO)) { /* so it wants the token */
+            to = put_number(to, &requests[i], numbers[i], tokens[i]);
+        }
+    }
+    buf_commit(out, (size_t)(to - start));
+}
+
 /* The number of an increment as most ask for it. False: it is none, and nothing was written. */
 static bool compose_number(struct buf *out, const struct request *request,
                            const struct reply *reply)
@@ -229,11 +257,7 @@ static bool compose_number(struct buf *out, const struct request *request,
     if (to == NULL || !num_parse(reply->value, reply->value_length, &number)) {
         return false;
     }
-    const struct request_binary *asked = &request->binary;
-    to = put64(to, (uint64_t)ANSWER_MAGIC << 56 | (uint64_t)asked->opcode << 48);
-    to = put32(to, BINARY_NUMBER_BYTES);
-    to = text_put(to, (const char *)&asked->opaque, sizeof(asked->opaque));
-    put64(put64(to, request->want_cas ? reply->cas : 0), number);
+    put_number(to, request, number, request->want_cas ? reply->cas : 0);
     buf_commit(out, BINARY_HEADER_BYTES + BINARY_NUMBER_BYTES);
     return true;
 }

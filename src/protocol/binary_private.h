@@ -130,5 +130,7 @@ bool binary_compose_stat(struct buf *out, const struct request *request, const c
                          const char *text);
 void binary_compose_stats_end(struct buf *out, const struct request *request);
 void binary_compose(struct buf *out, const struct request *request, const struct reply *reply);
+void binary_compose_numbers(struct buf *out, const struct request *requests,
+                            const uint64_t *numbers, const uint64_t *tokens, size_t count);
 
 #endif

@@ -71,11 +71,11 @@ struct codec {
     /* Composes any other reply, also of quiet requests: the codec knows what they are to hear. */
     void (*compose)(struct buf *out, const struct request *request, const struct reply *reply);
     /*
-     * The same of `count` requests INCR or DECR without meta flags or want_cas, whose numbers are
-     * these. NULL: each by itself.
+     * The same of `count` bare requests INCR or DECR, whose numbers are these, and whose tokens,
+     * where a request wants it: in PROTOCOL_NUMBER_MAX bytes each.
      */
     void (*compose_numbers)(struct buf *out, const struct request *requests,
-                            const uint64_t *numbers, size_t count);
+                            const uint64_t *numbers, const uint64_t *tokens, size_t count);
     /*
      * Fills the request of one key of a joined one, which was parsed from `bytes`: what it was
      * before it was joined.

@@ -455,7 +455,48 @@ static bool parse_set(struct text_parser *parser, const char *end)
     dress_letters(request, &key, (size_t)(text_end - key.bytes), letters);
     request->value = data;
     request->value_length = (uint32_t)bytes;
+    request->bare = bytes <= PROTOCOL_VALUE_MAX;
     return true;
+}
+
+/* Adds the increment of this key; its line ends as parser->letters says. */
+static inline void push_increment(struct text_parser *parser, const struct text_token *key,
+                                  size_t begin, size_t end)
+{
+    const struct text_letters *ending = &parser->letters;
+    uint64_t letters = ending->letters;
+    struct request *request = protocol_push(parser->batch, VERB_INCR, begin, end, &parser->state);
+    text_push_key(parser, request, key);
+    dress_letters(request, key, key->length + ending->length, letters);
+    request->meta.letters_alone = true;
+    request->value = delta_one;
+    request->value_length = sizeof(delta_one) - 1;
+    request->bare = (letters & ~META_LETTER('q')) == META_LETTER('v');
+}
+
+/* Takes the increments that come next, as far as their lines are whole and end as the one at
+ * parser->at, whose key this is. Apart, so that they have the registers to themselves. */
+static __attribute__((noinline)) void take_increments(struct text_parser *parser,
+                                                      struct text_token key)
+{
+    const size_t line = parser->letters.line;
+    const char *end = parser->bytes + parser->length;
+    const char *next = key.bytes + key.length + line;
+    push_increment(parser, &key, parser->at, (size_t)(next - parser->bytes));
+    while (!protocol_is_full(parser->batch) && end - next > (ptrdiff_t)TEXT_WORD_BYTES &&
+           memcmp(next, "ma ", VERB_BYTES) == 0) {
+        const char *at = next;
+        key.bytes = at + VERB_BYTES;
+        const char *space = text_marks_near(key.bytes, end);
+        key.length = (size_t)(space - key.bytes);
+        if (key.length - 1 >= PROTOCOL_KEY_MAX ||
+            !ends_alike(space, end, false, &parser->letters)) {
+            break;
+        }
+        next = space + line;
+        push_increment(parser, &key, (size_t)(at - parser->bytes), (size_t)(next - parser->bytes));
+    }
+    parser->at = (size_t)(next - parser->bytes);
 }
 
 /* mg, ma */
@@ -471,17 +512,16 @@ static bool parse_letters(struct text_parser *parser, bool is_get, const char *e
     if (!ends_alike(space, end, is_get, ending) && !read_ending(space, end, is_get, ending)) {
         return false;
     }
-    uint64_t letters = ending->letters;
-    struct request *request = text_push(parser, is_get ? VERB_GET : VERB_INCR, parser->at,
-                                        (size_t)(space + ending->line - parser->bytes));
-    text_push_key(parser, request, &key);
-    dress_letters(request, &key, key.length + ending->length, letters);
-    request->meta.letters_alone = true;
     if (!is_get) {
-        request->value = delta_one;
-        request->value_length = sizeof(delta_one) - 1;
+        take_increments(parser, key);
+        return true;
     }
-    if (is_get && parser->at < parser->length && parser->batch->joins) {
+    struct request *request =
+        text_push(parser, VERB_GET, parser->at, (size_t)(space + ending->line - parser->bytes));
+    text_push_key(parser, request, &key);
+    dress_letters(request, &key, key.length + ending->length, ending->letters);
+    request->meta.letters_alone = true;
+    if (parser->at < parser->length && parser->batch->joins) {
         join_gets(parser, request);
     }
     return true;

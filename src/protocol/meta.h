@@ -46,5 +46,7 @@ void meta_compose_miss(struct buf *out, const struct request *request,
                        const struct request_key *key);
 /* Any reply but the three errors. */
 void meta_compose(struct buf *out, const struct request *request, const struct reply *reply);
+/* Writes the same of a bare increment's number (of an ma with v) at `to`. Returns the end. */
+char *meta_put_number(char *to, const struct request *request, uint64_t number);
 
 #endif

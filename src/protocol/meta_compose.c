@@ -275,6 +275,21 @@ static __attribute__((noinline)) void compose_hit(struct buf *out, const struct 
     }
 }
 
+char *meta_put_number(char *to, const struct request *request, uint64_t number)
+{
+    if (request->quiet != QUIET_NO) {
+        return to;
+    }
+    size_t digits = num_print(to + sizeof("VA 1\r\n") - 1, number);
+    if (UNLIKELY(digits > 9)) { /* so is their number of two */
+        to = TEXT_PUT(text_put_number(TEXT_PUT(to, "VA "), digits), "\r\n");
+        return TEXT_PUT(text_put_number(to, number), "\r\n");
+    }
+    to = TEXT_PUT(TEXT_PUT(to, "VA "), "0\r\n");
+    to[-3] = (char)('0' + digits);
+    return TEXT_PUT(to + digits, "\r\n");
+}
+
 void meta_compose_value(struct buf *out, const struct request *request,
                         const struct request_key *key, const struct hit *hit)
 {

@@ -29,6 +29,7 @@
 #define PROTOCOL_BATCH_KEYS      4096
 #define PROTOCOL_ERROR_MAX       78    /* bytes of an error line, its end included */
 #define PROTOCOL_REPLY_VALUE_MAX 512   /* bytes of a value as engines of ids hold it */
+#define PROTOCOL_NUMBER_MAX      32    /* of that to a bare increment */
 #define PROTOCOL_REPLY_BYTES_MAX 4096  /* of the reply to one key, with a value as above */
 #define PROTOCOL_SCRATCH_BYTES   16384 /* of a batch, for what requests do not hold as such */
 
@@ -177,8 +178,9 @@ struct request {
     bool joined;        /* it is several of one key each, alike in all else but what codec.part()
                            fills: each is answered for itself */
     bool swallow_after; /* informative: a refused data block follows */
-    bool bare;          /* a change that asks for nothing more, its one key and a value for ids
-                           apart (flags are plain values'): a codec that knows may say so */
+    bool bare;          /* a change that asks for nothing more, its one key, a value for ids, the
+                           token and never to create apart (flags are plain values'): a codec
+                           that knows may say so */
     enum reply_status refusal : 8; /* VERB_ERROR: REPLY_ERROR, _CLIENT_ERROR or _SERVER_ERROR … */
     enum reply_detail detail : 8;  /* … what it is about … */
     const char *text;              /* … and the text after it (static) */
@@ -218,6 +220,13 @@ struct request_batch {
     char scratch[PROTOCOL_SCRATCH_BYTES];
     struct request_extended extended[PROTOCOL_BATCH_REQUESTS]; /* apart: hardly ever touched */
 };
+
+/* Returns whether it has no room for one more request of a key. */
+static inline bool protocol_is_full(const struct request_batch *batch)
+{
+    return batch->request_count == PROTOCOL_BATCH_REQUESTS ||
+           batch->key_count == PROTOCOL_BATCH_KEYS;
+}
 
 #define PROTOCOL_CLEAR_BYTES 64 /* more at once become a string instruction, much slower */
 

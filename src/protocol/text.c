@@ -157,12 +157,6 @@ static inline const char *parse_increment(const struct text_parser *parser, cons
     return newline + 1;
 }
 
-static bool batch_is_full(const struct request_batch *batch)
-{
-    return batch->request_count == PROTOCOL_BATCH_REQUESTS ||
-           batch->key_count == PROTOCOL_BATCH_KEYS;
-}
-
 /* The same of as many as follow each other. False: there is none. Apart, so that they have the
  * registers to themselves. */
 static __attribute__((noinline)) bool parse_increments(struct text_parser *parser)
@@ -174,7 +168,7 @@ static __attribute__((noinline)) bool parse_increments(struct text_parser *parse
     do {
         at = next;
         next = parse_increment(parser, at, limit);
-    } while (next != NULL && !batch_is_full(parser->batch));
+    } while (next != NULL && !protocol_is_full(parser->batch));
     at = next != NULL ? next : at;
     parser->at = (size_t)(at - parser->bytes);
     return at != first;
@@ -307,7 +301,7 @@ static enum text_step step(struct text_parser *parser)
     if (parser->at == parser->length) {
         return TEXT_MORE;
     }
-    if (batch_is_full(parser->batch)) {
+    if (protocol_is_full(parser->batch)) {
         return TEXT_FULL;
     }
     if (UNLIKELY(parser->state.in_get)) {

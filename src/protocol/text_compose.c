@@ -238,14 +238,19 @@ static void compose_number(struct buf *out, const struct reply *reply)
 }
 
 void text_compose_numbers(struct buf *out, const struct request *requests, const uint64_t *numbers,
-                          size_t count)
+                          const uint64_t *tokens, size_t count)
 {
-    char *start = buf_room(out, count * (NUM_DIGITS_MAX + 2));
+    char *start = buf_room(out, count * PROTOCOL_NUMBER_MAX);
+    (void)tokens; /* no command asks for it */
     if (UNLIKELY(start == NULL)) {
         return;
     }
     char *to = start;
     for (size_t i = 0; i < count; i++) {
+        if (requests[i].meta.line != NULL) {
+            to = meta_put_number(to, &requests[i], numbers[i]);
+            continue;
+        }
         char *end = TEXT_PUT(to + num_print(to, numbers[i]), "\r\n");
         to = LIKELY(requests[i].quiet != QUIET_ALL) ? end : to;
     }

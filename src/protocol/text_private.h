@@ -191,6 +191,6 @@ void text_get_cut(const struct request_batch *batch, const struct request *reque
                   size_t *offset); /* text_get.c */
 void text_compose(struct buf *out, const struct request *request, const struct reply *reply);
 void text_compose_numbers(struct buf *out, const struct request *requests, const uint64_t *numbers,
-                          size_t count);
+                          const uint64_t *tokens, size_t count);
 
 #endif

@@ -152,16 +152,17 @@ static __attribute__((noinline)) uint32_t run_adds(struct dispatch_worker *worke
     struct dispatch_chunk *chunk = dispatch_chunk_now(worker);
     const struct dispatch_key *key = &chunk->keys[chunk->cursor];
 
-    _Static_assert(DISPATCH_CHUNK_KEYS * (NUM_DIGITS_MAX + 2) <= PROTOCOL_REPLY_BYTES_MAX, "lines");
-    if (!chunk->uniform || chunk->verb != request->verb || worker->codec->compose_numbers == NULL ||
+    _Static_assert(DISPATCH_CHUNK_KEYS * PROTOCOL_NUMBER_MAX <= PROTOCOL_REPLY_BYTES_MAX, "a run");
+    if (!chunk->uniform || chunk->verb != request->verb ||
         key->space->settings.kind != SPACE_COUNTER ||
         log_level() >= LOG_LEVEL_COMMANDS || /* then each is traced */
         buf_room(worker->out, PROTOCOL_REPLY_BYTES_MAX) == NULL) {
         return 0;
     }
     struct engine *engine = key->space->engine;
-    uint32_t n = (uint32_t)counter_add(engine, &chunk->ops[chunk->cursor],
-                                       chunk->count - chunk->cursor, worker->sink, worker->numbers);
+    uint32_t n =
+        (uint32_t)counter_add(engine, &chunk->ops[chunk->cursor], chunk->count - chunk->cursor,
+                              worker->sink, worker->numbers, worker->tokens);
 
     if (n > 0) {
         chunk->cursor += n;
@@ -169,7 +170,7 @@ static __attribute__((noinline)) uint32_t run_adds(struct dispatch_worker *worke
         worker->conn->busy_since_us = 0;
         command_count_done(key->command, worker->metrics, dispatch_figures_of(worker, key->space),
                            n);
-        worker->codec->compose_numbers(worker->out, request, worker->numbers, n);
+        worker->codec->compose_numbers(worker->out, request, worker->numbers, worker->tokens, n);
     }
     return n;
 }

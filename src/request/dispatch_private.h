@@ -173,7 +173,8 @@ struct dispatch_worker {
     struct command_result result;
     struct pattern_match match;
     struct found found[DISPATCH_CHUNK_KEYS];
-    uint64_t numbers[DISPATCH_CHUNK_KEYS];
+    uint64_t numbers[DISPATCH_CHUNK_KEYS]; /* of increments, … */
+    uint64_t tokens[DISPATCH_CHUNK_KEYS];  /* … and their tokens, where asked for */
     struct hit hit; /* of an id's key: all have it so, but for value, token and flags */
     struct engine_op *gathered[DISPATCH_CHUNK_KEYS];
     struct dispatch_key alone; /* a key that is routed a second time */

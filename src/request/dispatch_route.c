@@ -131,13 +131,13 @@ static inline void fill_change(const struct dispatch_worker *worker, const struc
     }
 }
 
-/* A change that asks for nothing: where a flag is false its number means nothing. */
-static inline void fill_bare(struct engine_op *op)
+/* A bare change: where a flag is false its number means nothing. */
+static inline void fill_bare(const struct request *request, struct engine_op *op)
 {
     op->compare = false;
     op->create_initial = false;
-    op->create_never = false;
-    op->want_cas = false;
+    op->create_never = request->create == CREATE_NEVER;
+    op->want_cas = request->want_cas;
     op->expires = false;
     op->created = false;
     op->copied_bytes = 0;
@@ -179,7 +179,7 @@ static inline void fill_rest(const struct dispatch_worker *worker, const struct 
     op->created = false;
     op->copied_bytes = 0;
     if (LIKELY(request->bare) && LIKELY(kind != KEY_PLAIN)) {
-        fill_bare(op);
+        fill_bare(request, op);
     } else if (key->command->call == COMMAND_CALL_CHANGE || UNLIKELY(kind == KEY_PLAIN)) {
         fill_change(worker, request, past, kind, key);
     }
@@ -291,7 +291,7 @@ static __attribute__((noinline)) uint32_t route_alike(const struct dispatch_work
         key->op.text = request->value;
         key->op.text_length = request->value_length;
         key->op.ticket.serial = worker->serial;
-        fill_bare(&key->op);
+        fill_bare(request, &key->op);
         key->space = space;
         key->delete_after = false;
     }

@@ -554,6 +554,7 @@ static void test_adds(void **unused)
     static struct counters_call calls[COUNT];
     struct engine_op *ops[COUNT];
     uint64_t now[COUNT] = {0};
+    uint64_t tokens[COUNT] = {0};
     struct counters_sink sink;
     struct counters_call call;
     struct counter_config config;
@@ -566,9 +567,10 @@ static void test_adds(void **unused)
     for (size_t i = 0; i < COUNT; i++) {
         counters_call_init(&calls[i], adds[i].verb, adds[i].slot, adds[i].id, adds[i].text);
         ops[i] = &calls[i].op;
+        ops[i]->want_cas = i == 1;
     }
     engine->functions->prepare(engine, ops, COUNT);
-    assert_int_equal(counter_add(engine, ops, COUNT, &sink.sink, now), SIMPLE);
+    assert_int_equal(counter_add(engine, ops, COUNT, &sink.sink, now, tokens), SIMPLE);
     for (size_t i = 0; i < SIMPLE; i++) {
         assert_int_equal(now[i], adds[i].now);
     }
@@ -577,8 +579,15 @@ static void test_adds(void **unused)
     assert_string_equal(call.value, "0");
     assert_int_equal(counters_do(engine, &call, ENGINE_READ, 1, 8, NO_TEXT), ENGINE_DONE);
     assert_string_equal(call.value, "11");
+    counters_call_init(&call, ENGINE_READ, 1, 8, NULL);
+    call.op.want_cas = true;
+    ops[0] = &call.op;
+    engine->functions->prepare(engine, ops, 1);
+    engine->functions->read(engine, ops, 1);
+    assert_true(tokens[0] == 0 && tokens[1] == call.op.cas_now && tokens[1] != 0);
+    ops[0] = &calls[0].op;
     sink.full = true; /* then it is for change() to say why */
-    assert_int_equal(counter_add(engine, ops, 1, &sink.sink, now), 0);
+    assert_int_equal(counter_add(engine, ops, 1, &sink.sink, now, tokens), 0);
     assert_int_equal(sink.put, SIMPLE);
     close_space(engine);
 }

@@ -176,6 +176,31 @@ static void test_numbers(void **unused)
     buf_fini(&out);
 }
 
+/* Numbers of several requests are what each reply alone would be. */
+static void test_numbers_together(void **unused)
+{
+    (void)unused;
+    struct request requests[] = {request_of(VERB_INCR, 0x05), request_of(VERB_INCR, 0x15),
+                                 request_of(VERB_INCR, 0x05)};
+    static const uint64_t numbers[] = {258, 7, UINT64_MAX};
+    static const uint64_t tokens[] = {77, 0, 88};
+    const struct expected first = {0x05, 0, 0, 0, 77, BODY("\0\0\0\0\0\0\1\2")};
+    const struct expected last = {0x05, 0, 0, 0, 88, BODY("\xff\xff\xff\xff\xff\xff\xff\xff")};
+    struct buf out;
+    requests[0].want_cas = requests[2].want_cas = true;
+    requests[1].quiet = QUIET_USUAL;
+    buf_init(&out, 3 * PROTOCOL_NUMBER_MAX, NULL);
+    binary_codec()->compose_numbers(&out, requests, numbers, tokens, 3);
+    expect(&out, &first);
+    expect(&out, &last);
+    expect_nothing(&out);
+    buf_fini(&out);
+    buf_init(&out, PROTOCOL_NUMBER_MAX, NULL);
+    binary_codec()->compose_numbers(&out, requests, numbers, tokens, 3);
+    expect_nothing(&out);
+    buf_fini(&out);
+}
+
 static void test_touched(void **unused)
 {
     (void)unused;
@@ -317,10 +342,11 @@ static void test_bytes_max(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statuses),  cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_touched),   cmocka_unit_test(test_hits_and_misses),
-        cmocka_unit_test(test_empty_hit), cmocka_unit_test(test_stats),
-        cmocka_unit_test(test_silence),   cmocka_unit_test(test_bytes_max),
+        cmocka_unit_test(test_statuses),         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_touched),          cmocka_unit_test(test_hits_and_misses),
+        cmocka_unit_test(test_empty_hit),        cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_silence),          cmocka_unit_test(test_bytes_max),
+        cmocka_unit_test(test_numbers_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

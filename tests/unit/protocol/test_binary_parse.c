@@ -505,6 +505,32 @@ static void put_get(uint8_t opcode, const char *key)
     put_packet(&wire);
 }
 
+/* An increment that never creates and compares nothing is bare. */
+static void test_bare(void **unused)
+{
+    (void)unused;
+    static const struct {
+        struct wire wire;
+        bool bare;
+    } increments[] = {
+        {{0x05, BYTES(DELTA_3 INITIAL_5 NEVER), BYTES("k"), NOTHING, 0}, true},
+        {{0x16, BYTES(DELTA_3 INITIAL_5 NEVER), BYTES("k"), NOTHING, 0}, true},
+        {{0x05, BYTES(DELTA_3 INITIAL_5 NEVER), BYTES("k"), NOTHING, 1}, false},
+        {{0x05, BYTES(DELTA_3 INITIAL_5 EXPIRES_9), BYTES("k"), NOTHING, 0}, false},
+    };
+    static const struct protocol_state state;
+    static struct request_batch batch;
+    for (size_t i = 0; i < sizeof(increments) / sizeof(*increments); i++) {
+        input.length = 0;
+        put_packet(&increments[i].wire);
+        batch.value_max = VALUE_MAX;
+        (void)binary_codec()->parse(&state, input.bytes, input.length, &batch);
+        assert_int_equal(batch.request_count, 1);
+        assert_int_equal(batch.requests[0].bare, increments[i].bare);
+        assert_int_equal(batch.requests[0].create, i < 3 ? CREATE_NEVER : CREATE_INITIAL);
+    }
+}
+
 /* Gets of one opcode that are whole are one request, up to the most that are joined. */
 static void test_joined(void **unused)
 {
@@ -546,7 +572,7 @@ int main(void)
         cmocka_unit_test(test_huge_bodies),  cmocka_unit_test(test_bad_magic),
         cmocka_unit_test(test_any_split),    cmocka_unit_test(test_any_cut),
         cmocka_unit_test(test_full_batch),   cmocka_unit_test(test_no_copies),
-        cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_joined),       cmocka_unit_test(test_bare),
     };
     return cmocka_run_group_tests(tests, open_traces, close_traces);
 }

@@ -230,6 +230,28 @@ static void test_arithmetic(void **unused)
     EXPECT_CHANGES(rows);
 }
 
+/* Numbers of several requests are what each reply alone would be, in any mix with text. */
+static void test_numbers_together(void **unused)
+{
+    (void)unused;
+    static const char lines[] = "ma a v\r\nma b v q\r\nincr c 1\r\nma d v\r\nma e v\r\nma f v\r\n";
+    static const uint64_t numbers[] = {999999999, 5, 7, 1, 1000000000, UINT64_MAX};
+    static const struct protocol_state state;
+    enum { COUNT = sizeof(numbers) / sizeof(*numbers) };
+    struct buf out;
+    assert_int_equal(text_codec()->parse(&state, lines, strlen(lines), &batch), PROTOCOL_MORE);
+    assert_int_equal(batch.request_count, COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_true(batch.requests[i].bare);
+    }
+    buf_init(&out, COUNT * PROTOCOL_NUMBER_MAX, NULL);
+    text_codec()->compose_numbers(&out, batch.requests, numbers, NULL, COUNT);
+    expect(&out, lines,
+           "VA 9\r\n999999999\r\n7\r\nVA 1\r\n1\r\nVA 10\r\n1000000000\r\nVA "
+           "20\r\n18446744073709551615\r\n");
+    buf_fini(&out);
+}
+
 /* Errors are lines of the text dialect, whatever the flags ask for; q silences none. */
 static void test_errors(void **unused)
 {
@@ -295,10 +317,15 @@ static void test_room(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reads),   cmocka_unit_test(test_ttl_and_empty_value),
-        cmocka_unit_test(test_plain),   cmocka_unit_test(test_sets),
-        cmocka_unit_test(test_deletes), cmocka_unit_test(test_arithmetic),
-        cmocka_unit_test(test_errors),  cmocka_unit_test(test_room),
+        cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_ttl_and_empty_value),
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_sets),
+        cmocka_unit_test(test_deletes),
+        cmocka_unit_test(test_arithmetic),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_room),
+        cmocka_unit_test(test_numbers_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

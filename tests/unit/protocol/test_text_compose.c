@@ -225,11 +225,11 @@ static void test_numbers_together(void **unused)
     const uint64_t numbers[] = {0, 77, UINT64_MAX};
     static const char expected[] = "0\r\n18446744073709551615\r\n";
     struct buf out;
-    buf_init(&out, 3 * 22, NULL);
-    text_codec()->compose_numbers(&out, requests, numbers, 3);
+    buf_init(&out, 3 * PROTOCOL_NUMBER_MAX, NULL);
+    text_codec()->compose_numbers(&out, requests, numbers, NULL, 3);
     assert_int_equal(out.length, sizeof(expected) - 1);
     assert_memory_equal(out.data, expected, out.length);
-    text_codec()->compose_numbers(&out, requests, numbers, 3); /* no room */
+    text_codec()->compose_numbers(&out, requests, numbers, NULL, 3); /* no room */
     assert_int_equal(out.length, sizeof(expected) - 1);
     buf_fini(&out);
 }
@@ -278,10 +278,10 @@ static void test_bytes_max(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statuses),     cmocka_unit_test(test_error_lines_are_short),
-        cmocka_unit_test(test_values),       cmocka_unit_test(test_values_together),
-        cmocka_unit_test(test_values_alike), cmocka_unit_test(test_stats),
-        cmocka_unit_test(test_no_room),      cmocka_unit_test(test_bytes_max),
+        cmocka_unit_test(test_statuses),         cmocka_unit_test(test_error_lines_are_short),
+        cmocka_unit_test(test_values),           cmocka_unit_test(test_values_together),
+        cmocka_unit_test(test_values_alike),     cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_no_room),          cmocka_unit_test(test_bytes_max),
         cmocka_unit_test(test_numbers_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -617,12 +617,24 @@ static void test_bare(void **unused)
         const char *line;
         bool bare;
     } lines[] = {
-        {"incr a 1\r\n", true},          {"decr a 1\n", true},
-        {"incr a 1,,3\r\n", true},       {"incr a 1 noreply\r\n", false},
-        {"ma a q\r\n", false},           {"ma a N0\r\n", false},
-        {"delete a\r\n", false},         {"set a 7 0 1\r\n1\r\n", true},
-        {"set a 0 1 1\r\n1\r\n", false}, {"set a 0 -1 1\r\n1\r\n", false},
-        {"add a 0 0 1\r\n1\r\n", false}, {"get a\r\n", false},
+        {"incr a 1\r\n", true},
+        {"decr a 1\n", true},
+        {"incr a 1,,3\r\n", true},
+        {"incr a 1 noreply\r\n", false},
+        {"ma a v\r\n", true},
+        {"ma a q v\r\n", true},
+        {"ma a v k\r\n", false},
+        {"ma a v c\r\n", false},
+        {"ms a 1\r\n1\r\n", true},
+        {"ma a N0\r\n", false},
+        {"ma a q\r\n", false},
+        {"ma a\r\n", false},
+        {"delete a\r\n", false},
+        {"set a 7 0 1\r\n1\r\n", true},
+        {"set a 0 1 1\r\n1\r\n", false},
+        {"set a 0 -1 1\r\n1\r\n", false},
+        {"add a 0 0 1\r\n1\r\n", false},
+        {"get a\r\n", false},
     };
     static const struct protocol_state state;
     batch.value_max = PROTOCOL_VALUE_MAX;

@@ -334,7 +334,7 @@ static bool add_one(struct fake *fake, struct engine_op *op, struct change_sink 
 }
 
 static size_t fake_add(struct engine *engine, struct engine_op *const *ops, size_t n,
-                       struct change_sink *sink, uint64_t *now)
+                       struct change_sink *sink, uint64_t *now, uint64_t *tokens)
 {
     struct fake *fake = fake_of(engine);
     size_t done = 0;
@@ -342,6 +342,9 @@ static size_t fake_add(struct engine *engine, struct engine_op *const *ops, size
     pthread_mutex_lock(&fake->lock);
     while (done < n && add_one(fake, ops[done], sink)) {
         CHECK(num_parse(ops[done]->value, ops[done]->value_length, &now[done]));
+        if (ops[done]->want_cas) {
+            tokens[done] = ops[done]->cas_now;
+        }
         done++;
     }
     fake->adds_longest = done > fake->adds_longest ? done : fake->adds_longest;
@@ -359,16 +362,16 @@ static struct fake *fake_of_row(struct row *row)
 }
 
 size_t __real_counter_add(struct engine *engine, struct engine_op *const *ops, size_t n,
-                          struct change_sink *sink, uint64_t *now);
+                          struct change_sink *sink, uint64_t *now, uint64_t *tokens);
 size_t __wrap_counter_add(struct engine *engine, struct engine_op *const *ops, size_t n,
-                          struct change_sink *sink, uint64_t *now);
+                          struct change_sink *sink, uint64_t *now, uint64_t *tokens);
 size_t __wrap_counter_add(struct engine *engine, struct engine_op *const *ops, size_t n,
-                          struct change_sink *sink, uint64_t *now)
+                          struct change_sink *sink, uint64_t *now, uint64_t *tokens)
 {
     bool fake = fake_of_row(engine->row) != NULL;
 
-    return fake ? fake_add(engine, ops, n, sink, now)
-                : __real_counter_add(engine, ops, n, sink, now);
+    return fake ? fake_add(engine, ops, n, sink, now, tokens)
+                : __real_counter_add(engine, ops, n, sink, now, tokens);
 }
 
 void __real_row_flush(struct row *row);

@@ -186,9 +186,11 @@ static void test_increments_together(void **state)
                "set f:@.a 0 0 2\r\n40\r\nset f:@ 0 0 3\r\n1,2\r\nincr f:@.a 2\r\n"
                "get f:@.a\r\n",
                ids[i], "STORED\r\nSTORED\r\n42\r\nVALUE f:@.a 0 2\r\n42\r\nEND\r\n");
+        ask_of(fd, "ma f:@.a v\r\nma f:@.a v q\r\nincr f:@.a 1\r\nma f:@.a v\r\n", ids[i],
+               "VA 2\r\n43\r\n45\r\nVA 2\r\n46\r\n");
     }
-    assert_int_equal(fake_engine_adds_longest(harness.store), 3);
-    assert_int_equal(harness_stat(&harness, "incr_hits"), 2 * 16);
+    assert_int_equal(fake_engine_adds_longest(harness.store), 4);
+    assert_int_equal(harness_stat(&harness, "incr_hits"), 2 * 20);
     assert_int_equal(harness_stat(&harness, "decr_hits"), 2);
     assert_int_equal(harness_stat(&harness, "incr_misses"), 2);
     close(fd);
