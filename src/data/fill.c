@@ -9,6 +9,9 @@
 #include "store/journal_format.h"
 
 #define EVENTS_A_WRITE 32u /* small ones: they fill a segment */
+/* A sync closes the segments before its own after it is answered: the next one waits for that, and
+ * a trim deletes only what is closed. */
+#define SYNCS_TO_CLOSE 2
 
 static const char mark[] = "rollcall load --offline has not ended\n";
 
@@ -88,18 +91,28 @@ bool data_fill_begin(const struct data *data, char error[DATA_ERROR_MAX])
            filling_refuse(data, DATA_FILLING_NAME, error);
 }
 
+static bool fill_write_events(struct data *data, const struct engine *engine)
+{
+    change_log_await(&data->log.log);
+    if (!data->log.log.reserve(&data->log.log)) {
+        return false;
+    }
+    for (unsigned i = 0; i < EVENTS_A_WRITE; i++) {
+        row_log_space(engine->row);
+    }
+    return journal_log_commit(&data->log);
+}
+
 bool data_fill_ends(struct data *data, const struct engine *engine)
 {
     uint64_t from = journal_head(data->journal);
     bool written = true;
 
     while (written && journal_head(data->journal) - from <= data->segment_bytes) {
-        change_log_await(&data->log.log);
-        written = data->log.log.reserve(&data->log.log);
-        for (unsigned i = 0; written && i < EVENTS_A_WRITE; i++) {
-            row_log_space(engine->row);
-        }
-        written = written && journal_log_commit(&data->log);
+        written = fill_write_events(data, engine);
+    }
+    for (unsigned i = 0; written && i < SYNCS_TO_CLOSE; i++) {
+        written = fill_write_events(data, engine) && journal_sync_now(data->journal);
     }
     return written;
 }
