@@ -103,6 +103,14 @@ void text_compose_value(struct buf *out, const struct request *request,
     }
 }
 
+/* Returns the bytes of keys of one line, and of what is between them. */
+static inline size_t keys_span(const struct request_key *keys, size_t count)
+{
+    const struct request_key *last = &keys[count - 1];
+
+    return (size_t)(last->bytes + last->length - keys[0].bytes);
+}
+
 void text_compose_values(struct buf *out, const struct request *request,
                          const struct request_key *keys, const struct found *found, size_t count,
                          size_t value_bytes, uint32_t flags)
@@ -111,8 +119,7 @@ void text_compose_values(struct buf *out, const struct request *request,
         meta_compose_values(out, request, keys, found, count, value_bytes, flags);
         return;
     }
-    const struct request_key *last = &keys[count - 1];
-    size_t key_bytes = (size_t)(last->bytes + last->length - keys[0].bytes); /* of one line */
+    size_t key_bytes = keys_span(keys, count);
     char words[FLAGS_BYTES] = {0};
     size_t words_length = put_flags(words, flags);
     char *start = buf_room(out, count * HIT_BYTES_MAX + key_bytes + value_bytes);
@@ -131,8 +138,7 @@ void text_compose_values(struct buf *out, const struct request *request,
 void text_compose_alike(struct buf *out, const struct request_key *keys, size_t count, char value,
                         uint32_t flags)
 {
-    const struct request_key *last = &keys[count - 1];
-    size_t key_bytes = (size_t)(last->bytes + last->length - keys[0].bytes); /* of one line */
+    size_t key_bytes = keys_span(keys, count);
     char rest[FLAGS_BYTES] = {0}; /* what stands after each key */
     char *rest_end = TEXT_PUT(rest + put_flags(rest, flags), "1\r\n");
     *rest_end++ = value;

@@ -570,23 +570,30 @@ def unheard(pair):
     pair.stop()
 
 
-def two_leaders(pair):
-    """Each is promoted while the other is away, so in one epoch. The one that is to follow then says so, after
-    a restart, too, and answers with what it has; with an empty directory it follows."""
-    one, two = pair.nodes
-    one.configure()
-    two.configure(follow=one)
+def lead_both(one, two, **more):
+    """Each is promoted while the other is away, so in one epoch. Returns where the journal of `two` ends,
+    which is stopped; `more`: of both configurations."""
+    one.configure(**more)
+    two.configure(follow=one, **more)
     one.start()
     two.start()
     level(one, two)
     one.stop()
     two.rollcall("promote", "--force")
     two.ask(b"set feed:1.like 0 0 1\r\n7")
-    lost = int(two.stats()["written"])
+    written = int(two.stats()["written"])
     two.stop()
-    one.configure(follow=two)
+    one.configure(follow=two, **more)
     one.start()
     one.rollcall("promote", "--force")
+    return written
+
+
+def two_leaders(pair):
+    """Each is promoted while the other is away, so in one epoch. The one that is to follow then says so, after
+    a restart, too, and answers with what it has; with an empty directory it follows."""
+    one, two = pair.nodes
+    lost = lead_both(one, two)
     if one.stats()["epoch"] != "1000":
         raise Failure("it leads in epoch %s" % one.stats()["epoch"])
     pair.write()
@@ -614,18 +621,7 @@ def little_kept(pair):
     """The same, and hardly any journal is kept: what there is of it is compared before anything is taken,
     and where nothing is, where each has the epoch begin. Nothing is thrown away."""
     one, two = pair.nodes
-    one.configure(keep="0")
-    two.configure(follow=one, keep="0")
-    one.start()
-    two.start()
-    level(one, two)
-    one.stop()
-    two.rollcall("promote", "--force")
-    two.ask(b"set feed:1.like 0 0 1\r\n7")
-    two.stop()
-    one.configure(follow=two, keep="0")
-    one.start()
-    one.rollcall("promote", "--force")
+    lead_both(one, two, keep="0")
     for _ in range(100):
         one.ask(b"incr feed:2.like 1")
     two.configure(follow=one, keep="0")
