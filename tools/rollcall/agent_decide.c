@@ -99,6 +99,16 @@ bool agent_is_namesake(const struct agent_node *own, const struct agent_self *se
                        !agent_rule_is(own->address, self->address);
 }
 
+const struct agent_node *agent_node_of(const struct agent_keys *keys, const char *name)
+{
+    for (size_t i = 0; i < keys->node_count; i++) {
+        if (agent_rule_is(keys->nodes[i].name, name)) {
+            return &keys->nodes[i];
+        }
+    }
+    return NULL;
+}
+
 bool agent_is_settled(const struct agent_keys *keys)
 {
     return keys->has_state && agent_rule_is(keys->alive, keys->state.leader) &&
@@ -148,17 +158,6 @@ static struct agent_action agent_rule_resign(const char *why)
 
 /* ---- a leader's reign ---- */
 
-/* NULL: its agent is not there. */
-static const struct agent_node *agent_rule_node(const struct agent_view *view, const char *name)
-{
-    for (size_t i = 0; i < view->keys.node_count; i++) {
-        if (agent_rule_is(view->keys.nodes[i].name, name)) {
-            return &view->keys.nodes[i];
-        }
-    }
-    return NULL;
-}
-
 /* Its place among the daemon's followers that have caught up; FOLLOWERS_MAX: it is none. */
 static size_t agent_rule_place(const struct agent_view *view, const char *name)
 {
@@ -173,7 +172,7 @@ static size_t agent_rule_place(const struct agent_view *view, const char *name)
 /* Does it take what is written? One that has no room stays, and takes nothing. */
 static bool agent_rule_streams(const struct agent_view *view, const char *name)
 {
-    const struct agent_node *node = agent_rule_node(view, name);
+    const struct agent_node *node = agent_node_of(&view->keys, name);
 
     return agent_rule_place(view, name) < AGENT_FOLLOWERS_MAX && (node == NULL || !node->full);
 }
@@ -257,7 +256,7 @@ static bool agent_rule_sync_is_gone(const struct agent_view *view, struct agent_
 /* It has what is answered, and stays until another has that, who can lead. */
 static bool agent_rule_sync_is_weak(const struct agent_view *view, struct agent_memory *memory)
 {
-    const struct agent_node *node = agent_rule_node(view, view->keys.state.sync);
+    const struct agent_node *node = agent_node_of(&view->keys, view->keys.state.sync);
 
     return agent_rule_lasts(view, memory, node != NULL && !node->in_sync, &memory->sync_weak_ms);
 }
@@ -268,7 +267,7 @@ static bool agent_rule_is_full(const struct agent_view *view, struct agent_memor
 {
     const struct agent_daemon_view *daemon = &view->daemon;
     const char *sync = view->keys.state.sync;
-    const struct agent_node *node = agent_rule_node(view, sync);
+    const struct agent_node *node = agent_node_of(&view->keys, sync);
     bool other = node != NULL && node->in_sync && node->may_lead && agent_rule_streams(view, sync);
 
     return agent_rule_lasts(view, memory, daemon->full && other, &memory->full_ms) &&
@@ -330,7 +329,7 @@ static struct agent_action agent_rule_follow(const struct agent_view *view)
     bool named = agent_rule_is(keys->state.leader, view->self.name);
     struct agent_action action = {.act = AGENT_FOLLOW};
 
-    const struct agent_node *leader = agent_rule_node(view, keys->state.leader);
+    const struct agent_node *leader = agent_node_of(&view->keys, keys->state.leader);
 
     if (daemon->leads && !(named && daemon->epoch == keys->state.epoch)) {
         return agent_rule_end_reign(other_reigns);

@@ -147,6 +147,9 @@ bool agent_may_lead(const struct agent_view *view);
  * same name on another machine, or in an earlier run of this one, is not this node. */
 bool agent_may_adopt(const struct agent_view *view);
 
+/* The key node/NAME; NULL: its agent is not there. */
+const struct agent_node *agent_node_of(const struct agent_keys *keys, const char *name);
+
 /* Does who is alive lead? Not between a claim and the reign that begins. */
 bool agent_is_settled(const struct agent_keys *keys);
 

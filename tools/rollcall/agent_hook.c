@@ -17,12 +17,9 @@ extern char **environ;
 
 static const char *agent_hook_address(const struct agent_keys *keys)
 {
-    for (size_t i = 0; i < keys->node_count; i++) {
-        if (strcmp(keys->nodes[i].name, keys->state.leader) == 0) {
-            return keys->nodes[i].address;
-        }
-    }
-    return "-";
+    const struct agent_node *leader = agent_node_of(keys, keys->state.leader);
+
+    return leader != NULL ? leader->address : "-";
 }
 
 /* One at a time; one that hangs is killed. */
