@@ -16,7 +16,7 @@
 #include "tests/sim/sim.h"
 #include "tests/support/give_way.h"
 
-#define SEEDS           60u
+#define SEEDS           30u
 #define SEEDS_LONG      5000u /* of check-long */
 #define PROCESSES_MAX   6u
 #define CYCLES_MAX      6u
