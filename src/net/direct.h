@@ -1,11 +1,11 @@
 /*
- * direct.h: the three system calls of a request, asked for by number.
+ * direct.h: the system calls of a request and of a wake-up, asked for by number.
  *
  * As a place where a thread may be cancelled each of libc's functions exchanges an atomic word
  * before and after the call, which is 40 instructions; no thread of this process is ever cancelled.
  * Nor is libc's syscall() called where the machine's own is known, which is 15 instructions more.
  * Under a sanitizer, which watches libc's functions, those are called. Parameters, result and errno
- * are theirs (recv(2), send(2), epoll_wait(2)); any thread.
+ * are theirs (recv(2), send(2), epoll_wait(2), read(2), write(2)); any thread.
  */
 #ifndef ROLLCALL_NET_DIRECT_H
 #define ROLLCALL_NET_DIRECT_H
@@ -62,6 +62,16 @@ static inline ssize_t direct_send(int fd, const void *bytes, size_t length, int 
     return direct_call(SYS_sendto, fd, (long)bytes, (long)length, flags);
 }
 
+static inline ssize_t direct_read(int fd, void *bytes, size_t length)
+{
+    return direct_call(SYS_read, fd, (long)bytes, (long)length, 0);
+}
+
+static inline ssize_t direct_write(int fd, const void *bytes, size_t length)
+{
+    return direct_call(SYS_write, fd, (long)bytes, (long)length, 0);
+}
+
 static inline int direct_epoll_wait(int fd, struct epoll_event *events, int count, int wait_ms)
 {
     return (int)direct_call(SYS_epoll_pwait, fd, (long)events, count, wait_ms);
@@ -77,6 +87,16 @@ static inline ssize_t direct_recv(int fd, void *bytes, size_t length, int flags)
 static inline ssize_t direct_send(int fd, const void *bytes, size_t length, int flags)
 {
     return send(fd, bytes, length, flags);
+}
+
+static inline ssize_t direct_read(int fd, void *bytes, size_t length)
+{
+    return read(fd, bytes, length);
+}
+
+static inline ssize_t direct_write(int fd, const void *bytes, size_t length)
+{
+    return write(fd, bytes, length);
 }
 
 static inline int direct_epoll_wait(int fd, struct epoll_event *events, int count, int wait_ms)

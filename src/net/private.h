@@ -155,6 +155,7 @@ struct net_worker {
     uint64_t tick_us; /* when the next tick is due */
     struct net_watcher mail_watcher;
     int mail_fd; /* eventfd: written when `mail` stops being empty, for a release, and to stop */
+    _Atomic bool has_mail;       /* raised with each letter, before the signal */
     pthread_mutex_t mail_lock;   /* of `mail` */
     struct net_letters mail;     /* arriving */
     struct net_letters mail_now; /* being read */
