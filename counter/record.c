@@ -49,7 +49,7 @@ parse_odd(const char *at, const char *end, unsigned field, struct counter_values
     return !set || num_parse(at, digits, &values->value[field]) ? stop : NULL;
 }
 
-static inline bool is_digit(char byte)
+static inline bool is_decimal(char byte)
 {
     return (unsigned char)byte - (unsigned)'0' <= 9;
 }
@@ -60,10 +60,10 @@ static inline const char *read_digits(const char *at, const char *end, uint64_t 
     const char *begin = at;
     const char *limit = end - at > SHORT_DIGITS ? at + SHORT_DIGITS : end;
     uint64_t number = 0;
-    for (; at < limit && is_digit(*at); at++) {
+    for (; at < limit && is_decimal(*at); at++) {
         number = number * 10 + ((unsigned char)*at - (unsigned)'0');
     }
-    if (UNLIKELY(at == limit && at < end) && is_digit(*at)) {
+    if (UNLIKELY(at == limit && at < end) && is_decimal(*at)) {
         return begin + num_read(begin, (size_t)(end - begin), value);
     }
     *value = number;

@@ -33,7 +33,7 @@ static bool is_in_reach(const struct counter_table *t, const struct counter_locu
     return LIKELY(t->memory && !table_is_whole(t) && locus->group != TABLE_OUTSIDE);
 }
 
-static inline const struct counter_view_slot *slot_of(const struct counter_view *view,
+static inline const struct counter_view_slot *slot_at(const struct counter_view *view,
                                                       unsigned index)
 {
     const struct counter_view_slot *slot = &view->slots[index];
@@ -63,7 +63,7 @@ static inline void slot_store(shared_word *words, size_t at, const struct counte
 static bool add_held(struct counter_table *t, const struct counter_locus *locus,
                      struct table_held *home, struct counter_add *add)
 {
-    const struct counter_view_slot *slot = slot_of(&t->view, add->slot);
+    const struct counter_view_slot *slot = slot_at(&t->view, add->slot);
     int place = table_match(t, home->words, home->word, locus->rem, false);
     if (place < 0) {
         return false;
@@ -110,7 +110,7 @@ static bool put_fits(const struct counter_view *view, const shared_word *words, 
     const uint64_t *values = put->values;
     for (uint32_t named = put->named; named; named &= named - 1) {
         unsigned i = (unsigned)__builtin_ctz(named);
-        const struct counter_view_slot *slot = slot_of(view, i);
+        const struct counter_view_slot *slot = slot_at(view, i);
         uint64_t raw = slot_load(words, at, slot);
         if (raw == slot->field.mask || values[i] >= slot->aux_from) {
             return false;
@@ -138,7 +138,7 @@ static bool put_held(struct counter_table *t, const struct counter_locus *locus,
     for (uint32_t named = put->named; named; named &= named - 1) {
         unsigned i = (unsigned)__builtin_ctz(named);
         uint64_t value = values[i];
-        slot_store(home->words, at, slot_of(&t->view, i), value + 1);
+        slot_store(home->words, at, slot_at(&t->view, i), value + 1);
         change.values[i] = value;
     }
     home->changed = true;

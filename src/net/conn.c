@@ -289,7 +289,8 @@ void net_conn_answer(struct net_conn *conn, const char *bytes, size_t length)
 
 /* After a turn: its output leaves now, or with that of others, or is held. `kept`: the input that
  * is left was stored. */
-static inline void end_turn(struct net_conn *conn, bool hold, bool kept)
+static inline __attribute__((always_inline)) void end_turn(struct net_conn *conn, bool hold,
+                                                           bool kept)
 {
     struct net_worker *worker = conn->worker;
     if (UNLIKELY(hold && worker->common->service.commit != NULL)) {
@@ -579,40 +580,4 @@ void net_conn_check(const struct net_conn *conn)
     CHECK(conn->tls != NULL || (conn->watcher.events == EPOLLOUT) == draining);
     CHECK(conn->queued == (more && !draining && !waits));
     CHECK(!waits || (conn->out.length > 0) == (conn->hold == NET_HOLD_SEALED));
-}
-
-void *net_conn_state(struct net_conn *conn)
-{
-    return conn->state;
-}
-
-uint64_t net_conn_serial(const struct net_conn *conn)
-{
-    return conn->serial;
-}
-
-const char *net_conn_peer(const struct net_conn *conn, char text[128])
-{
-    _Static_assert(NET_ADDRESS_TEXT_MAX == 128, "net.h says how much room an address needs");
-    return net_peer_print(conn->fd, text);
-}
-
-uint64_t net_conn_origin(const struct net_conn *conn)
-{
-    return net_peer_origin(conn->fd);
-}
-
-int net_conn_fd(const struct net_conn *conn)
-{
-    return conn->fd;
-}
-
-size_t net_conn_held_bytes(const struct net_conn *conn)
-{
-    return conn->in.capacity + conn->out.capacity;
-}
-
-uint64_t net_conn_idle_s(const struct net_conn *conn)
-{
-    return (conn->worker->now_us - conn->progress_us) / 1000000;
 }

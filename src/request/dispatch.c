@@ -102,7 +102,9 @@ void dispatch_turns_end(void *worker_state)
 {
     struct dispatch_worker *worker = worker_state;
 
-    dispatch_journal_rest(worker);
+    if (worker->journal != NULL) {
+        dispatch_journal_rest(worker);
+    }
     barrier_leave(worker->member);
 }
 
