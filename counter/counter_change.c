@@ -193,8 +193,10 @@ static bool parse_names(const struct counter *counter, const struct engine_op *o
     return true;
 }
 
-/* One field for each slot of a key that names several. */
-static bool parse_some(const struct engine_op *op, struct counter_values *operand)
+/* One field for each slot of a key that names several. Apart, as all that has variables which are
+ * not in registers: others need no guard of the stack. */
+static __attribute__((noinline)) bool parse_some(const struct engine_op *op,
+                                                 struct counter_values *operand)
 {
     struct counter_values ordered;
     unsigned count = (unsigned)__builtin_popcount(op->some);
@@ -207,8 +209,8 @@ static bool parse_some(const struct engine_op *op, struct counter_values *operan
 }
 
 /* The fields of a record or of several slots. *named: each said its slot, others are not meant. */
-static bool parse_fields(const struct counter *counter, const struct engine_op *op,
-                         struct counter_values *operand, bool *named)
+static inline bool parse_fields(const struct counter *counter, const struct engine_op *op,
+                                struct counter_values *operand, bool *named)
 {
     *named = false;
     if (op->slot == ENGINE_SLOT_SOME) {
@@ -429,12 +431,13 @@ size_t counter_add(struct engine *engine, struct engine_op *const *ops, size_t n
 }
 
 /* An increment alone, and its answer. False: nothing was changed. */
-static bool change_simply(struct counter *counter, struct engine_op *op, struct change_sink *sink)
+static __attribute__((noinline)) bool add_alone(struct counter *counter, struct engine_op *op,
+                                                struct change_sink *sink)
 {
     struct counter_add add;
     add.space = counter->engine.space;
     add.sink = sink;
-    if (!adds(op) || !add_simply(counter, op, &add)) {
+    if (!add_simply(counter, op, &add)) {
         return false;
     }
     op->status = ENGINE_DONE;
@@ -494,7 +497,7 @@ void counter_change(struct engine *engine, struct engine_op *op, struct change_s
 {
     struct counter *counter = (struct counter *)engine;
     CHECK(counter->magic == COUNTER_MAGIC && op->verb != ENGINE_READ && op->verb != ENGINE_TOUCH);
-    if (!change_simply(counter, op, sink)) {
+    if (!adds(op) || !add_alone(counter, op, sink)) {
         change_edit(counter, op, sink);
     }
 }

@@ -38,29 +38,36 @@ bool counter_number_parse(const char *text, size_t length, uint64_t *value)
 
 /* A field that is not read as digits and no more: spaces after it, or twenty digits. Returns where
  * it ends; NULL: it is no number. */
-static __attribute__((noinline)) const char *parse_odd(const char *at, const char *end,
-                                                       uint64_t *value, bool *set)
+static __attribute__((noinline)) const char *
+parse_odd(const char *at, const char *end, unsigned field, struct counter_values *values)
 {
     const char *comma = memchr(at, ',', (size_t)(end - at));
     const char *stop = comma ? comma : end;
     size_t digits = without_spaces(at, (size_t)(stop - at));
-    *set = digits > 0;
-    return !*set || num_parse(at, digits, value) ? stop : NULL;
+    bool set = digits > 0;
+    values->set = (values->set & ~(1u << field)) | (uint32_t)set << field;
+    return !set || num_parse(at, digits, &values->value[field]) ? stop : NULL;
 }
 
-/* num_read() of a field: the few digits that most have one by one. */
-static inline size_t read_digits(const char *text, size_t length, uint64_t *value)
+static inline bool is_decimal(char byte)
 {
+    return (unsigned char)byte - (unsigned)'0' <= 9;
+}
+
+/* Reads the digits of a field, one by one the few that most have. Returns where they end. */
+static inline const char *read_digits(const char *at, const char *end, uint64_t *value)
+{
+    const char *begin = at;
+    const char *limit = end - at > SHORT_DIGITS ? at + SHORT_DIGITS : end;
     uint64_t number = 0;
-    size_t digits = 0;
-    for (; digits < length && (unsigned char)text[digits] - (unsigned)'0' <= 9; digits++) {
-        if (digits == SHORT_DIGITS) {
-            return num_read(text, length, value);
-        }
-        number = number * 10 + (unsigned char)text[digits] - '0';
+    for (; at < limit && is_decimal(*at); at++) {
+        number = number * 10 + ((unsigned char)*at - (unsigned)'0');
+    }
+    if (UNLIKELY(at == limit && at < end) && is_decimal(*at)) {
+        return begin + num_read(begin, (size_t)(end - begin), value);
     }
     *value = number;
-    return digits;
+    return at;
 }
 
 bool counter_record_parse(const char *text, size_t length, unsigned count,
@@ -69,20 +76,20 @@ bool counter_record_parse(const char *text, size_t length, unsigned count,
     const char *end = text + length;
     values->set = 0;
     for (unsigned i = 0; i < count; i++) {
-        size_t digits = read_digits(text, (size_t)(end - text), &values->value[i]);
-        const char *stop = text + digits;
-        bool set = digits > 0;
-        if (UNLIKELY(stop < end && *stop != ',')) {
-            stop = parse_odd(text, end, &values->value[i], &set);
+        const char *stop = read_digits(text, end, &values->value[i]);
+        values->set |= (uint32_t)(stop != text) << i;
+        if (stop != end && UNLIKELY(*stop != ',')) {
+            stop = parse_odd(text, end, i, values);
         }
-        bool last = i + 1 == count;
-        if (stop == NULL || last != (stop == end)) {
+        if (stop == end) {
+            return i + 1 == count;
+        }
+        if (UNLIKELY(stop == NULL)) {
             return false;
         }
-        values->set |= (uint32_t)set << i;
         text = stop + 1;
     }
-    return true;
+    return false; /* there are more */
 }
 
 uint64_t counter_record_token(uint64_t id, uint64_t name_hash, const char *text, size_t length)

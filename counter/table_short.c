@@ -33,6 +33,14 @@ static bool is_in_reach(const struct counter_table *t, const struct counter_locu
     return LIKELY(t->memory && !table_is_whole(t) && locus->group != TABLE_OUTSIDE);
 }
 
+static inline const struct counter_view_slot *slot_at(const struct counter_view *view,
+                                                      unsigned index)
+{
+    const struct counter_view_slot *slot = &view->slots[index];
+    __asm__("" : "+r"(slot)); /* else GCC multiplies again for each field */
+    return slot;
+}
+
 /* What a slot of the record at a byte holds. */
 static inline uint64_t slot_load(const shared_word *words, size_t at,
                                  const struct counter_view_slot *slot)
@@ -55,8 +63,7 @@ static inline void slot_store(shared_word *words, size_t at, const struct counte
 static bool add_held(struct counter_table *t, const struct counter_locus *locus,
                      struct table_held *home, struct counter_add *add)
 {
-    const struct counter_view_slot *slot = &t->view.slots[add->slot];
-    __asm__("" : "+r"(slot)); /* else GCC multiplies again for each field */
+    const struct counter_view_slot *slot = slot_at(&t->view, add->slot);
     int place = table_match(t, home->words, home->word, locus->rem, false);
     if (place < 0) {
         return false;
@@ -100,11 +107,12 @@ bool counter_table_add(struct counter_table *t, const struct counter_locus *locu
 static bool put_fits(const struct counter_view *view, const shared_word *words, size_t at,
                      const struct counter_put *put)
 {
+    const uint64_t *values = put->values;
     for (uint32_t named = put->named; named; named &= named - 1) {
         unsigned i = (unsigned)__builtin_ctz(named);
-        const struct counter_view_slot *slot = &view->slots[i];
+        const struct counter_view_slot *slot = slot_at(view, i);
         uint64_t raw = slot_load(words, at, slot);
-        if (raw == slot->field.mask || put->values[i] >= slot->aux_from) {
+        if (raw == slot->field.mask || values[i] >= slot->aux_from) {
             return false;
         }
     }
@@ -126,10 +134,12 @@ static bool put_held(struct counter_table *t, const struct counter_locus *locus,
     }
     row_changed(&t->row);
     struct change change;
+    const uint64_t *values = put->values;
     for (uint32_t named = put->named; named; named &= named - 1) {
         unsigned i = (unsigned)__builtin_ctz(named);
-        slot_store(home->words, at, &t->view.slots[i], put->values[i] + 1);
-        change.values[i] = put->values[i];
+        uint64_t value = values[i];
+        slot_store(home->words, at, slot_at(&t->view, i), value + 1);
+        change.values[i] = value;
     }
     home->changed = true;
     short_hand_over(&change, put->named, put->space, locus->id, put->sink);

@@ -162,8 +162,8 @@ static inline bool want_to_read(struct net_conn *conn)
     return want(conn, is_turned(conn) ? EPOLLOUT : EPOLLIN);
 }
 
-/* Decides what the connection waits for, once its turn's output is sent or kept. */
-static void conn_settle(struct net_conn *conn)
+/* conn_settle() where there is something to decide. */
+static __attribute__((noinline)) void settle_anew(struct net_conn *conn)
 {
     if (conn->out.length > 0) {
         if (!want(conn, is_turned(conn) ? EPOLLIN : EPOLLOUT)) {
@@ -200,6 +200,16 @@ static void conn_settle(struct net_conn *conn)
         break;
     }
     CHECK(false);
+}
+
+/* Decides what the connection waits for, once its turn's output is sent or kept. */
+static inline void conn_settle(struct net_conn *conn)
+{
+    bool is_reading = conn->next == NET_WAIT && conn->watcher.events == EPOLLIN;
+    if (LIKELY(is_reading && conn->out.length == 0 && conn->in.length == 0 && conn->tls == NULL)) {
+        return; /* as most: it goes on so */
+    }
+    settle_anew(conn);
 }
 
 /* After a turn on private input: lets go of memory that is not needed any more. */
@@ -241,28 +251,33 @@ static inline ssize_t send_some(struct net_conn *conn, const char *bytes, size_t
     return sent;
 }
 
-/* Sends answers and keeps what the socket does not take. False: it was closed. */
-static bool send_output(struct net_conn *conn, const char *bytes, size_t length)
+/* Of these answers the socket took that much, or it is broken (-1): keeps the rest. False: it was
+ * closed. */
+static __attribute__((noinline)) bool keep_unsent(struct net_conn *conn, const char *bytes,
+                                                  size_t length, ssize_t sent)
 {
-    CHECK(length <= NET_OUTPUT_MAX && conn->out.length == 0);
-    if (length == 0) {
-        return true;
-    }
-    ssize_t sent = send_some(conn, bytes, length);
     if (sent < 0) {
         net_conn_close(conn);
         return false;
     }
     size_t left = length - (size_t)sent;
-    if (left == 0) {
-        return true;
-    }
     conn->progress_us = conn->worker->now_us;
     if (!net_conn_keep(conn, &conn->out, bytes + sent, left)) {
         net_conn_close_for_budget(conn);
         return false;
     }
     return true;
+}
+
+/* Sends answers and keeps what the socket does not take. False: it was closed. */
+static inline bool send_output(struct net_conn *conn, const char *bytes, size_t length)
+{
+    CHECK(length <= NET_OUTPUT_MAX && conn->out.length == 0);
+    if (length == 0) {
+        return true;
+    }
+    ssize_t sent = send_some(conn, bytes, length);
+    return LIKELY(sent == (ssize_t)length) || keep_unsent(conn, bytes, length, sent);
 }
 
 void net_conn_answer(struct net_conn *conn, const char *bytes, size_t length)
@@ -274,7 +289,8 @@ void net_conn_answer(struct net_conn *conn, const char *bytes, size_t length)
 
 /* After a turn: its output leaves now, or with that of others, or is held. `kept`: the input that
  * is left was stored. */
-static void end_turn(struct net_conn *conn, bool hold, bool kept)
+static inline __attribute__((always_inline)) void end_turn(struct net_conn *conn, bool hold,
+                                                           bool kept)
 {
     struct net_worker *worker = conn->worker;
     if (UNLIKELY(hold && worker->common->service.commit != NULL)) {
@@ -298,36 +314,39 @@ static void end_turn(struct net_conn *conn, bool hold, bool kept)
 }
 
 /* Runs one turn on bytes of the worker's shared buffer, or of the connection's own. */
-static void conn_take_turn(struct net_conn *conn, const char *bytes, size_t length, bool shared)
+static inline __attribute__((always_inline)) void
+conn_take_turn(struct net_conn *conn, const char *bytes, size_t length, bool shared)
 {
     struct net_worker *worker = conn->worker;
-    struct net_turn turn = {.in = bytes, .in_length = length, .out = &worker->out};
+    struct net_turn *turn = &worker->turn;
+    *turn = (struct net_turn){.in = bytes, .in_length = length, .out = &worker->out};
     net_worker_turns(worker);
     buf_truncate(&worker->out, 0);
-    conn->next = (uint8_t)worker->common->service.turn(worker->state, conn, &turn);
-    CHECK(turn.consumed <= length);
-    if (turn.consumed > 0) {
+    conn->next = (uint8_t)worker->common->service.turn(worker->state, conn, turn);
+    size_t consumed = turn->consumed;
+    CHECK(consumed <= length);
+    if (consumed > 0) {
         conn->progress_us = worker->now_us;
     }
     if (conn->next == NET_AGAIN) {
         metric_add(&worker->metrics.conn_yields, 1);
     }
-    size_t left = length - turn.consumed;
+    size_t left = length - consumed;
     if (UNLIKELY(conn->next == NET_LEAVE)) {
-        net_conn_leave(conn, bytes + turn.consumed, left);
+        net_conn_leave(conn, bytes + consumed, left);
         return;
     }
     conn->unread = conn->next == NET_CLOSE && left > 0;
     bool kept = true;
     if (!shared) {
-        keep_private(conn, turn.consumed);
+        keep_private(conn, consumed);
     } else if (left > 0 && !conn->unread) {
-        kept = net_conn_keep(conn, &conn->in, bytes + turn.consumed, left);
+        kept = net_conn_keep(conn, &conn->in, bytes + consumed, left);
     }
-    end_turn(conn, turn.hold, kept);
+    end_turn(conn, turn->hold, kept);
 }
 
-static void turn_on_private(struct net_conn *conn)
+static __attribute__((noinline)) void turn_on_private(struct net_conn *conn)
 {
     size_t length = conn->in.length - conn->in_done;
     conn_take_turn(conn, length > 0 ? conn->in.data + conn->in_done : "", length, false);
@@ -475,8 +494,9 @@ void net_conn_unseal(struct net_conn *conn)
     drain(conn);
 }
 
-/* A connection that must wait became readable: it is gone, or sends more than is wanted now. */
-static void look_while_waiting(struct net_conn *conn)
+/* A connection that must wait became readable: it is gone, or sends more than is wanted now. Not
+ * inlined: else every event would guard the stack for its variable. */
+static __attribute__((noinline)) void look_while_waiting(struct net_conn *conn)
 {
     char byte;
     ssize_t got = recv(conn->fd, &byte, 1, MSG_PEEK);
@@ -560,40 +580,4 @@ void net_conn_check(const struct net_conn *conn)
     CHECK(conn->tls != NULL || (conn->watcher.events == EPOLLOUT) == draining);
     CHECK(conn->queued == (more && !draining && !waits));
     CHECK(!waits || (conn->out.length > 0) == (conn->hold == NET_HOLD_SEALED));
-}
-
-void *net_conn_state(struct net_conn *conn)
-{
-    return conn->state;
-}
-
-uint64_t net_conn_serial(const struct net_conn *conn)
-{
-    return conn->serial;
-}
-
-const char *net_conn_peer(const struct net_conn *conn, char text[128])
-{
-    _Static_assert(NET_ADDRESS_TEXT_MAX == 128, "net.h says how much room an address needs");
-    return net_peer_print(conn->fd, text);
-}
-
-uint64_t net_conn_origin(const struct net_conn *conn)
-{
-    return net_peer_origin(conn->fd);
-}
-
-int net_conn_fd(const struct net_conn *conn)
-{
-    return conn->fd;
-}
-
-size_t net_conn_held_bytes(const struct net_conn *conn)
-{
-    return conn->in.capacity + conn->out.capacity;
-}
-
-uint64_t net_conn_idle_s(const struct net_conn *conn)
-{
-    return (conn->worker->now_us - conn->progress_us) / 1000000;
 }

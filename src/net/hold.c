@@ -184,7 +184,7 @@ void net_hold_release(struct net_worker *worker)
  * other way round: so one of the two sees the other. A worker that is awake is told nothing: it
  * looks before it sleeps.
  */
-void net_hold_sleep(struct net_worker *worker)
+void net_hold_sleep_waiting(struct net_worker *worker)
 {
     struct net_hold *hold = &worker->hold;
     for (const struct net_conn *conn; (conn = first_waiting(hold)) != NULL;) {

@@ -54,8 +54,10 @@ void net_poll_wait(struct net_poll *poll, int wait_ms)
 
 void net_poll_deliver(struct net_poll *poll)
 {
-    for (poll->at = 0; poll->at < poll->count;) {
-        struct net_watcher *watcher = poll->events[poll->at++].data.ptr;
+    int count = poll->count;
+    for (int i = 0; i < count; i++) {
+        struct net_watcher *watcher = poll->events[i].data.ptr;
+        poll->at = i + 1;
         if (LIKELY(watcher != NULL)) {
             watcher->ready(watcher->owner);
         }

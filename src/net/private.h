@@ -141,6 +141,7 @@ struct net_worker {
     bool in_turns;             /* turns_begin was called */
     char *read;                /* NET_READ_BYTES */
     struct buf out;
+    struct net_turn turn; /* the one under way */
     struct net_conns run_list;
     size_t run_count;
     struct net_gathered gathered;
@@ -154,6 +155,7 @@ struct net_worker {
     uint64_t tick_us; /* when the next tick is due */
     struct net_watcher mail_watcher;
     int mail_fd; /* eventfd: written when `mail` stops being empty, for a release, and to stop */
+    _Atomic bool has_mail;       /* raised with each letter, before the signal */
     pthread_mutex_t mail_lock;   /* of `mail` */
     struct net_letters mail;     /* arriving */
     struct net_letters mail_now; /* being read */
@@ -234,7 +236,14 @@ void net_hold_commit(struct net_worker *worker);
 void net_hold_release(struct net_worker *worker); /* sends what was released */
 /* Called before and after the event loop: a release wakes the worker only in between. The first
  * sends what was released until then. */
-void net_hold_sleep(struct net_worker *worker);
+void net_hold_sleep_waiting(struct net_worker *worker); /* for net_hold_sleep() alone */
+static inline void net_hold_sleep(struct net_worker *worker)
+{
+    const struct net_hold *hold = &worker->hold;
+    if (UNLIKELY(!TAILQ_EMPTY(&hold->waiting) || !TAILQ_EMPTY(&hold->sealed))) {
+        net_hold_sleep_waiting(worker);
+    }
+}
 void net_hold_awake(struct net_worker *worker);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "net/direct.h"
 #include "net/peer.h"
 #include "net/private.h"
 #include "net/tls.h"
@@ -198,7 +199,7 @@ static void wake_up(struct net_worker *worker)
 void net_worker_signal(struct net_worker *worker)
 {
     const uint64_t one = 1;
-    ssize_t written = write(worker->mail_fd, &one, sizeof(one));
+    ssize_t written = direct_write(worker->mail_fd, &one, sizeof(one));
     CHECK(written == (ssize_t)sizeof(one) || errno == EAGAIN); /* EAGAIN: signalled enough */
 }
 
@@ -214,6 +215,7 @@ static void post(struct net_worker *worker, struct net_letter letter)
     pthread_mutex_lock(&worker->mail_lock);
     bool first = worker->mail.count == 0;
     letters_append(&worker->mail, letter);
+    atomic_store(&worker->has_mail, true);
     pthread_mutex_unlock(&worker->mail_lock);
     if (first) {
         net_worker_signal(worker);
@@ -249,9 +251,11 @@ static void on_mail(void *owner)
 {
     struct net_worker *worker = owner;
     uint64_t count;
-    (void)!read(worker->mail_fd, &count,
-                sizeof(count)); /* before the mail is taken: a later letter signals anew */
-    take_mail(worker);
+    (void)direct_read(worker->mail_fd, &count,
+                      sizeof(count)); /* before the mail is taken: a later letter signals anew */
+    if (UNLIKELY(atomic_exchange(&worker->has_mail, false))) {
+        take_mail(worker);
+    } /* else something is released, or the worker is to stop */
     for (size_t i = 0; i < worker->mail_now.count; i++) {
         const struct net_letter *letter = &worker->mail_now.items[i];
         struct net_conn *conn = letter->fd < 0 ? worker_find(worker, letter->serial) : NULL;

@@ -217,8 +217,8 @@ static bool parse_set(struct text_parser *parser)
     const char *newline = text_marks_next(&marks);
     struct text_token token = {.bytes = key, .length = (size_t)(key_end - key)};
     uint64_t flags, exptime, bytes;
-    if (newline == end || *newline != '\n' || *key_end != ' ' || *flags_end != ' ' ||
-        *exptime_end != ' ' || token.length - 1 >= PROTOCOL_KEY_MAX ||
+    if (UNLIKELY(newline == end || *newline != '\n' || *key_end != ' ' || *flags_end != ' ' ||
+                 *exptime_end != ' ' || token.length - 1 >= PROTOCOL_KEY_MAX) ||
         !read_between(key_end, flags_end, UINT32_MAX, &flags) ||
         !read_between(flags_end, exptime_end, INT32_MAX, &exptime) ||
         !read_between(exptime_end, text_tokens_line_end(exptime_end + 1, newline),
@@ -227,7 +227,7 @@ static bool parse_set(struct text_parser *parser)
     }
     const char *data = newline + 1;
     size_t rest = left - (size_t)(data - start);
-    if (rest < 2 || bytes > rest - 2 || data[bytes] != '\r' || data[bytes + 1] != '\n') {
+    if (UNLIKELY(rest < 2 || bytes > rest - 2 || data[bytes] != '\r' || data[bytes + 1] != '\n')) {
         return false;
     }
     struct request *request =

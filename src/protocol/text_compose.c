@@ -200,37 +200,47 @@ void text_compose_stats_end(struct buf *out, const struct request *request)
 
 #define WORDS_BYTES 16
 
-/* What a status says before the reply's value, or all it says. */
+/* What a status says: its line, or what stands before the reply's value. */
 struct words {
     char text[WORDS_BYTES]; /* copied whole: two moves, since the length is small and fixed */
     uint8_t length;
-    bool value; /* the reply's value follows */
+    bool value; /* the reply's value follows, and the end of the line */
     bool error; /* an error line: kept below PROTOCOL_ERROR_MAX */
 };
 
-#define WORDS(text, ...)                                                                           \
+#define LINE(text)                                                                                 \
     {                                                                                              \
-        text, sizeof(text) - 1, __VA_ARGS__                                                        \
+        text "\r\n", sizeof(text "\r\n") - 1, false, false                                         \
+    }
+#define BEFORE(text, is_error)                                                                     \
+    {                                                                                              \
+        text, sizeof(text) - 1, true, is_error                                                     \
+    }
+#define NOTHING                                                                                    \
+    {                                                                                              \
+        "", 0, false, false                                                                        \
     }
 
 static const struct words words[] = {
-    [REPLY_OK] = WORDS("OK", false, false),
-    [REPLY_STORED] = WORDS("STORED", false, false),
-    [REPLY_NOT_STORED] = WORDS("NOT_STORED", false, false),
-    [REPLY_EXISTS] = WORDS("EXISTS", false, false),
-    [REPLY_NOT_FOUND] = WORDS("NOT_FOUND", false, false),
-    [REPLY_DELETED] = WORDS("DELETED", false, false),
-    [REPLY_TOUCHED] = WORDS("TOUCHED", false, false),
-    [REPLY_NUMBER] = WORDS("", true, false),
-    [REPLY_VERSION] = WORDS("VERSION ", true, false),
-    [REPLY_NOOP] = WORDS("MN", false, false),
-    [REPLY_SASL_LIST] = WORDS("", true, false), /* not of this dialect */
-    [REPLY_LOGIN] = WORDS("STORED", false, false),
-    [REPLY_RESET] = WORDS("RESET", false, false),
-    [REPLY_WORDS] = WORDS("", true, false),
-    [REPLY_ERROR] = WORDS("ERROR", true, true),
-    [REPLY_CLIENT_ERROR] = WORDS("CLIENT_ERROR ", true, true),
-    [REPLY_SERVER_ERROR] = WORDS("SERVER_ERROR ", true, true),
+    [REPLY_OK] = LINE("OK"),
+    [REPLY_STORED] = LINE("STORED"),
+    [REPLY_NOT_STORED] = LINE("NOT_STORED"),
+    [REPLY_EXISTS] = LINE("EXISTS"),
+    [REPLY_NOT_FOUND] = LINE("NOT_FOUND"),
+    [REPLY_DELETED] = LINE("DELETED"),
+    [REPLY_TOUCHED] = LINE("TOUCHED"),
+    [REPLY_NUMBER] = BEFORE("", false),
+    [REPLY_VERSION] = BEFORE("VERSION ", false),
+    [REPLY_NOOP] = LINE("MN"),
+    [REPLY_QUIT] = NOTHING,
+    [REPLY_SASL_LIST] = BEFORE("", false), /* not of this dialect */
+    [REPLY_LOGIN] = LINE("STORED"),
+    [REPLY_RESET] = LINE("RESET"),
+    [REPLY_WORDS] = BEFORE("", false),
+    [REPLY_ERROR] = BEFORE("ERROR", true),
+    [REPLY_CLIENT_ERROR] = BEFORE("CLIENT_ERROR ", true),
+    [REPLY_SERVER_ERROR] = BEFORE("SERVER_ERROR ", true),
+    [REPLY_NONE] = NOTHING,
 };
 
 /* The number of an incr or decr, or those of a record, alone in its line. */
@@ -263,20 +273,11 @@ void text_compose_numbers(struct buf *out, const struct request *requests, const
     buf_commit(out, (size_t)(to - start));
 }
 
-/* Any other reply, and those to meta. */
-static __attribute__((noinline)) void compose_words(struct buf *out, const struct request *request,
-                                                    const struct reply *reply)
+/* Words and the value that follows them, which may be NULL if it is empty. */
+static __attribute__((noinline)) void compose_with_value(struct buf *out, const struct words *say,
+                                                         const struct reply *reply)
 {
-    if (reply->status == REPLY_NONE || reply->status == REPLY_QUIT) {
-        return;
-    }
-    if (UNLIKELY(request->meta.line != NULL) && reply->status < REPLY_ERROR) {
-        meta_compose(out, request, reply);
-        return;
-    }
-    CHECK((size_t)reply->status < sizeof(words) / sizeof(words[0]));
-    const struct words *say = &words[reply->status];
-    size_t value_length = say->value ? reply->value_length : 0;
+    size_t value_length = reply->value_length;
     size_t error_max = PROTOCOL_ERROR_MAX - 1 - 2u - say->length;
     if (say->error && value_length > error_max) {
         value_length = error_max;
@@ -287,11 +288,32 @@ static __attribute__((noinline)) void compose_words(struct buf *out, const struc
     }
     memcpy(start, say->text, WORDS_BYTES);
     char *to = start + say->length;
-    if (value_length > 0) { /* the value may be NULL */
+    if (value_length > 0) {
         to = text_put_short(to, reply->value, value_length);
     }
     to = TEXT_PUT(to, "\r\n");
     buf_commit(out, (size_t)(to - start));
+}
+
+/* Any other reply, and those to meta. */
+static inline void compose_words(struct buf *out, const struct request *request,
+                                 const struct reply *reply)
+{
+    CHECK((size_t)reply->status < sizeof(words) / sizeof(words[0]));
+    const struct words *say = &words[reply->status];
+    if (UNLIKELY(request->meta.line != NULL) && reply->status < REPLY_ERROR) {
+        meta_compose(out, request, reply);
+        return;
+    }
+    if (say->value) {
+        compose_with_value(out, say, reply);
+        return;
+    }
+    char *start = buf_room(out, WORDS_BYTES);
+    if (LIKELY(start != NULL)) {
+        memcpy(start, say->text, WORDS_BYTES);
+        buf_commit(out, say->length);
+    }
 }
 
 void text_compose(struct buf *out, const struct request *request, const struct reply *reply)

@@ -102,7 +102,9 @@ void dispatch_turns_end(void *worker_state)
 {
     struct dispatch_worker *worker = worker_state;
 
-    dispatch_journal_rest(worker);
+    if (worker->journal != NULL) {
+        dispatch_journal_rest(worker);
+    }
     barrier_leave(worker->member);
 }
 
@@ -135,17 +137,6 @@ static bool dispatch_has_room(struct dispatch_worker *worker, const struct reque
     size_t most = worker->codec->reply_bytes_max(request);
 
     return out->capacity - out->length >= most || buf_room(out, most) != NULL;
-}
-
-static void count_meta(struct dispatch_worker *worker, uint32_t answered)
-{
-    const struct request_batch *batch = &worker->batch;
-    uint64_t meta = 0;
-
-    for (uint32_t i = 0; i < answered; i++) {
-        meta += batch->requests[i].meta.line != NULL ? batch->requests[i].keys : 0;
-    }
-    metric_add(&worker->metrics->cmd_meta, meta);
 }
 
 static bool is_run_again(enum dispatch_end end)
@@ -199,10 +190,7 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
         cut_joined(worker, &worker->batch.requests[i - 1]);
         end = DISPATCH_LAST;
     }
-    *stopped_at = is_run_again(end) ? i - 1 : i;
-    if (worker->codec->has_meta) {
-        count_meta(worker, *stopped_at);
-    }
+    *stopped_at = UNLIKELY(end != DISPATCH_DONE) && is_run_again(end) ? i - 1 : i;
     dispatch_watch_count(worker, *stopped_at);
     return end;
 }
@@ -230,11 +218,11 @@ static enum dispatch_end run_batch(struct dispatch_worker *worker, const char *b
     dispatch_route_begin(worker);
     enum dispatch_end end = run_requests(worker, &stopped_at);
 
-    if (UNLIKELY(end == DISPATCH_CUT)) {
-        cut_get(worker, &batch->requests[stopped_at], bytes, consumed);
-    } else if (stopped_at == batch->request_count) {
+    if (LIKELY(stopped_at == batch->request_count)) {
         *consumed += batch->consumed;
         worker->conn->parser = batch->after;
+    } else if (end == DISPATCH_CUT) {
+        cut_get(worker, &batch->requests[stopped_at], bytes, consumed);
     } else {
         *consumed += batch->requests[stopped_at].begin;
         worker->conn->parser = batch->requests[stopped_at].before;
@@ -246,6 +234,9 @@ static enum dispatch_end run_batch(struct dispatch_worker *worker, const char *b
 static enum net_next after_batch(const struct dispatch_worker *worker, enum dispatch_end end,
                                  enum protocol_result parsed)
 {
+    if (LIKELY(end == DISPATCH_DONE && parsed == PROTOCOL_MORE)) {
+        return NET_WAIT;
+    }
     switch (end) {
     case DISPATCH_LAST:
     case DISPATCH_CUT:

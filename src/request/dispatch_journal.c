@@ -172,7 +172,7 @@ void dispatch_journal_close(struct dispatch_worker *worker)
 
 void dispatch_journal_rest(struct dispatch_worker *worker)
 {
-    if (worker->journal != NULL && !journal_sink_wrote(&worker->journal_sink)) {
+    if (!journal_sink_wrote(&worker->journal_sink)) {
         journal_give_back(&worker->journal_sink.writer, 0);
     }
 }

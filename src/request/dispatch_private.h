@@ -364,7 +364,8 @@ void dispatch_journal_open(struct dispatch_worker *worker);
 void dispatch_journal_close(struct dispatch_worker *worker);
 /* With a journal, as the turns begin: looks whether it takes changes. */
 void dispatch_journal_look(struct dispatch_worker *worker);
-/* Before it sleeps a worker keeps no room that nothing was put into: others may need it to go on.
+/* With a journal: before it sleeps a worker keeps no room that nothing was put into: others may
+ * need it to go on.
  */
 void dispatch_journal_rest(struct dispatch_worker *worker); /* the worker ends */
 /* Returns whether a follower must acknowledge changes and is not there. Any thread. */

@@ -51,13 +51,19 @@ void dispatch_watch_count(struct dispatch_worker *worker, uint32_t answered)
         worker->own.first = classes[request->verb];
     }
     uint32_t all = turn->all;
+    uint32_t meta = 0;
+    bool has_meta = worker->codec->has_meta;
     do {
         uint32_t asked = protocol_asked(request);
 
         turn->of[classes[request->verb]] += asked;
         all += asked;
+        if (has_meta && request->meta.line != NULL) {
+            meta += request->keys;
+        }
     } while (++request < end);
     turn->all = all;
+    metric_add(&worker->metrics->cmd_meta, meta);
 }
 
 static bool is_slow(const struct dispatch_worker *worker, uint64_t us)

@@ -113,9 +113,8 @@ static inline size_t watch_bucket_of(uint64_t us)
     if (us < WATCH_PARTS) {
         return (size_t)us;
     }
-    unsigned power = 63 - (unsigned)__builtin_clzll(us);
-    size_t bucket = ((size_t)(power - WATCH_PART_BITS + 1) << WATCH_PART_BITS) +
-                    (us >> (power - WATCH_PART_BITS)) % WATCH_PARTS;
+    unsigned shift = (63u ^ (unsigned)__builtin_clzll(us)) - WATCH_PART_BITS; /* to the part … */
+    size_t bucket = ((size_t)shift << WATCH_PART_BITS) + (us >> shift); /* … below twice PARTS */
 
     return bucket < WATCH_BUCKETS ? bucket : WATCH_BUCKETS - 1;
 }

@@ -274,7 +274,7 @@ static void init_conditions(struct journal *journal)
     thread_cond_init(&journal->work);
     thread_cond_init(&journal->roomy);
     pthread_cond_init(&journal->done, NULL);
-    pthread_cond_init(&journal->writing, NULL); /* the sync thread kicks the other to its end */
+    kick_init(&journal->writer_kick);
 }
 
 static struct journal *journal_open_create(const struct journal_config *config)
@@ -329,7 +329,6 @@ static void journal_open_destroy(struct journal *journal)
     pthread_cond_destroy(&journal->work);
     pthread_cond_destroy(&journal->roomy);
     pthread_cond_destroy(&journal->done);
-    pthread_cond_destroy(&journal->writing);
     pthread_mutex_destroy(&journal->write_lock);
     free(journal->directory);
     free(journal);

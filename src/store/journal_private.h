@@ -32,6 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/kick.h"
 #include "store/journal.h"
 #include "store/journal_format.h"
 #include "store/journal_ring.h"
@@ -86,9 +87,9 @@ struct journal {
     _Atomic uint64_t droppable;                        /* journal_may_drop */
 
     /* under the state lock */
-    pthread_cond_t work, done, writing, roomy;
+    pthread_cond_t work, done, roomy;
     uint64_t rooms_told; /* times that those who wanted room were told */
-    bool stop, writer_stops;
+    bool stop;
     _Atomic uint64_t sync_target; /* somebody waits for it; read without the lock too */
     char error[JOURNAL_ERROR_MAX];
 
@@ -108,14 +109,14 @@ struct journal {
     _Atomic bool held;   /* full, and no journal_go_on since */
     _Atomic bool back;   /* held, and there was room for a segment since */
     _Atomic(const struct journal_listener *) listener; /* NULL: nobody */
-    /* `rests`, of either thread: it has done what it was kicked for, unless that is up again. */
+    /* `rests`: the sync thread has done what it was kicked for, unless that is up again. */
     _Alignas(MEMORY_LINE_BYTES) _Atomic bool kicked;
     _Atomic bool rests;
     _Atomic bool room_wanted, spare_wanted, spare_now;
     _Atomic bool room_waited; /* somebody waits for it */
     _Atomic bool room_came;   /* and is to be told */
-    _Alignas(MEMORY_LINE_BYTES) _Atomic bool writer_kicked;
-    _Atomic bool writer_rests;
+    _Alignas(MEMORY_LINE_BYTES) struct kick writer_kick;
+    _Atomic bool writer_stops;
     _Atomic uint64_t reserve_failures;
 };
 

@@ -162,37 +162,23 @@ static void *write_main(void *context)
 {
     struct journal *journal = context;
     unsigned spins = 0;
-    pthread_mutex_lock(&journal->state_lock);
-    while (!journal->writer_stops) {
-        if (!atomic_load(&journal->writer_kicked)) {
-            journal->writer_rests = true;
-            pthread_cond_wait(&journal->writing, &journal->state_lock);
-            continue;
+    for (;;) {
+        kick_await(&journal->writer_kick);
+        if (atomic_load(&journal->writer_stops)) {
+            return NULL;
         }
-        journal->writer_rests = false;
-        (void)atomic_exchange(&journal->writer_kicked, false);
-        pthread_mutex_unlock(&journal->state_lock);
         tell_room(journal);
         while (write_some(journal, &spins)) {
         }
         if (journal_failed(journal)) {
             journal_tell_moved(journal);
         }
-        pthread_mutex_lock(&journal->state_lock);
     }
-    pthread_mutex_unlock(&journal->state_lock);
-    return NULL;
 }
 
-/* The thread takes the flag down by an exchange: so it sees all that was put before the flag was
- * found up here. */
 void journal_kick_writer(struct journal *journal)
 {
-    if (!atomic_exchange(&journal->writer_kicked, true)) {
-        pthread_mutex_lock(&journal->state_lock);
-        pthread_cond_signal(&journal->writing);
-        pthread_mutex_unlock(&journal->state_lock);
-    }
+    kick_thread(&journal->writer_kick);
 }
 
 bool journal_writer_start(struct journal *journal)
@@ -202,9 +188,7 @@ bool journal_writer_start(struct journal *journal)
 
 void journal_writer_stop(struct journal *journal)
 {
-    pthread_mutex_lock(&journal->state_lock);
-    journal->writer_stops = true;
-    pthread_cond_signal(&journal->writing);
-    pthread_mutex_unlock(&journal->state_lock);
+    atomic_store(&journal->writer_stops, true); /* the sync thread kicks it, too, to its end */
+    kick_thread(&journal->writer_kick);
     pthread_join(journal->writer, NULL);
 }

@@ -33,7 +33,7 @@ bool sim_is_writer(const struct sim *sim)
 
 static bool is_writer_at_rest(const struct journal *journal)
 {
-    return !journal->writer_kicked && journal->writer_rests;
+    return kick_rests(&journal->writer_kick);
 }
 
 /* The one that writes may kick the other, but not the other way round where nobody waits for room.
