@@ -28,6 +28,8 @@
 #define IDS         30000u /* more than the tables in memory take */
 #define BATCH       100u   /* ids of a commit */
 #define PATIENCE_US 60000000u
+#define UNNAMED     7u   /* a space that no record names */
+#define NO_TYPE     255u /* of no record */
 
 static struct process {
     struct vfs_sim *disk;
@@ -71,7 +73,8 @@ static void set_up(void)
     }
 }
 
-static void begin(bool follows)
+/* False: the start is refused. */
+static bool try(bool follows)
 {
     static char leader[] = "127.0.0.1:1";
     static const _Atomic bool never = false;
@@ -85,7 +88,12 @@ static void begin(bool follows)
     process.barrier = barrier_create();
     process.keeper = keeper_create(process.barrier, NULL, NULL);
     keeper_attach(process.keeper, process.spaces);
-    if (!data_recover(process.data, process.spaces, &never, process.error)) {
+    return data_recover(process.data, process.spaces, &never, process.error);
+}
+
+static void begin(bool follows)
+{
+    if (!try(follows)) {
         fail_msg("%s", process.error);
     }
 }
@@ -170,30 +178,33 @@ static void fill(void)
     end();
 }
 
-/* As the leader says it: one slot of a record that is there. */
-static void take_slot(uint64_t id, uint64_t value)
+static void take(const struct change_record *record)
 {
-    const struct change change = {.space = engine_of()->space,
+    uint64_t words[1 + CHANGE_RECORD_WORDS_MAX];
+    uint64_t lsn = journal_head(data_journal(process.data));
+    size_t bytes = JOURNAL_HEADER_BYTES + record->bytes;
+    size_t taken;
+
+    memcpy(words + 1, record->words, record->bytes);
+    words[0] =
+        journal_record_word(0, record->type, (uint8_t)(bytes / JOURNAL_UNIT), record->a, record->b);
+    words[0] |= journal_record_checksum(words, lsn);
+    assert_int_equal(data_take(process.data, lsn, words, bytes, &taken, process.error), DATA_TAKEN);
+    assert_int_equal(taken, bytes);
+}
+
+/* As the leader says it: one slot of a record that is there. */
+static void encode_slot(uint32_t space, uint64_t id, uint64_t value, struct change_record *record)
+{
+    const struct change change = {.space = space,
                                   .type = CHANGE_SLOTS,
                                   .place = CHANGE_THERE,
                                   .id = id,
                                   .named = 1,
                                   .set = 1,
                                   .values = {value}};
-    struct change_record record;
-    uint64_t words[1 + CHANGE_RECORD_WORDS_MAX];
-    uint64_t lsn = journal_head(data_journal(process.data));
-    size_t taken;
 
-    change_record_encode(&change, &record);
-    size_t bytes = JOURNAL_HEADER_BYTES + record.bytes;
-
-    memcpy(words + 1, record.words, record.bytes);
-    words[0] =
-        journal_record_word(0, record.type, (uint8_t)(bytes / JOURNAL_UNIT), record.a, record.b);
-    words[0] |= journal_record_checksum(words, lsn);
-    assert_int_equal(data_take(process.data, lsn, words, bytes, &taken, process.error), DATA_TAKEN);
-    assert_int_equal(taken, bytes);
+    change_record_encode(&change, record);
 }
 
 static void moved(void *context)
@@ -212,6 +223,7 @@ static void test_unread(void **state)
 {
     const struct vfs_sim_fault fault = {.op = VFS_SIM_PREAD, .path = ".table"};
     struct counters_call call;
+    struct change_record record;
 
     (void)state;
     set_up();
@@ -221,7 +233,8 @@ static void test_unread(void **state)
     uint64_t before = data_applied(process.data);
     unsigned number = vfs_sim_fault(process.disk, &fault);
 
-    take_slot(FIRST + 1, 9);
+    encode_slot(engine_of()->space, FIRST + 1, 9, &record);
+    take(&record);
     WAIT_FOR(is_in_trouble());
     assert_non_null(strstr(process.error, "cannot be read"));
     assert_true(data_applied(process.data) == before);
@@ -235,9 +248,45 @@ static void test_unread(void **state)
     vfs_sim_destroy(process.disk);
 }
 
+/* What cannot be carried out says what helps a follower, now and at the next start: not to give it
+ * up, as it would come again. */
+static void check_advice(const struct change_record *record, const char *wants, bool copy)
+{
+    set_up();
+    fill();
+    begin(true);
+    assert_true(data_follow(process.data, process.barrier, &process.spaces, moved, NULL));
+    take(record);
+    WAIT_FOR(is_in_trouble());
+    for (unsigned i = 0; i < 2; i++) {
+        if (strstr(process.error, wants) == NULL || strstr(process.error, "repair") != NULL ||
+            (strstr(process.error, "a new copy") != NULL) != copy) {
+            fail_msg("unexpected: %s", process.error);
+        }
+        if (i == 0) {
+            end();
+            assert_false(try(true));
+        }
+    }
+    end();
+    vfs_sim_destroy(process.disk);
+}
+
+static void test_advice(void **state)
+{
+    struct change_record record;
+
+    (void)state;
+    encode_slot(UNNAMED, FIRST, 1, &record);
+    check_advice(&record, "empty /data, start it again", true);
+    record.type = NO_TYPE;
+    check_advice(&record, "a newer one may be needed", false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_advice),
         cmocka_unit_test(test_unread),
     };
 
