@@ -120,7 +120,8 @@ enum data_promoted data_promote(struct data *data, uint64_t epoch, bool new_stre
                                 uint64_t until_us, char error[DATA_ERROR_MAX]);
 /*
  * Returns whether data_promote would be taken, as far as is known: the journal has not failed, the
- * disk had room a second ago, and nothing ails the applier. Any thread, no wait.
+ * disk had room a second ago (a quota half a minute ago, unless the journal was found full), and
+ * nothing ails the applier. Any thread, no wait.
  */
 bool data_can_lead(struct data *data);
 /* Returns where the present epoch begins. Called after data_promote. */

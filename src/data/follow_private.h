@@ -32,6 +32,7 @@ struct follow {
     char error[DATA_ERROR_MAX]; /* recovery.error */
     uint64_t seen_us;           /* when dumps and merges were looked at last */
     uint64_t room_us;           /* when the room for a promotion was; 0: never */
+    uint64_t tried_us;          /* when a file was made to see that; 0: never */
     bool dumped;                /* there are dumped tables, while a slice goes on */
     uint64_t asked_lsn;         /* pages were asked for from this change on; 0: none */
 
