@@ -9,9 +9,6 @@
 #include "store/journal_format.h"
 
 #define EVENTS_A_WRITE 32u /* small ones: they fill a segment */
-/* A sync closes the segments before its own after it is answered: the next one waits for that, and
- * a trim deletes only what is closed. */
-#define SYNCS_TO_CLOSE 2
 
 static const char mark[] = "rollcall load --offline has not ended\n";
 
@@ -111,10 +108,7 @@ bool data_fill_ends(struct data *data, const struct engine *engine)
     while (written && journal_head(data->journal) - from <= data->segment_bytes) {
         written = fill_write_events(data, engine);
     }
-    for (unsigned i = 0; written && i < SYNCS_TO_CLOSE; i++) {
-        written = fill_write_events(data, engine) && journal_sync_now(data->journal);
-    }
-    return written;
+    return written && journal_sync_now(data->journal); /* a trim deletes what is durable whole */
 }
 
 bool data_filled(struct data *data, char error[DATA_ERROR_MAX])

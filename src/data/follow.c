@@ -529,6 +529,7 @@ static void *follow_main(void *context)
             goes_on = follow_carry_out(data);
             break;
         case JOURNAL_READ_NOTHING:
+            follow_slots_see(data);
             goes_on = follow_wait(follow, AGAIN_MS, true);
             break;
         default:

@@ -120,7 +120,8 @@ enum data_promoted data_promote(struct data *data, uint64_t epoch, bool new_stre
                                 uint64_t until_us, char error[DATA_ERROR_MAX]);
 /*
  * Returns whether data_promote would be taken, as far as is known: the journal has not failed, the
- * disk had room a second ago, and nothing ails the applier. Any thread, no wait.
+ * disk had room a second ago (a quota half a minute ago, unless the journal was found full), and
+ * nothing ails the applier. Any thread, no wait.
  */
 bool data_can_lead(struct data *data);
 /* Returns where the present epoch begins. Called after data_promote. */
@@ -131,6 +132,10 @@ uint64_t data_reign_lsn(struct data *data);
  * sentence; "": they have not. They get the memory all the same: nothing is lost, readers go on.
  */
 void data_follow_grown(struct data *data, char error[DATA_ERROR_MAX]);
+
+/* Where spaces have other slots than this configuration gives them, which a promotion would bring:
+ * "space feed: the other node has the slots …"; "": nowhere. Any thread. */
+void data_follow_unlike(struct data *data, char error[DATA_ERROR_MAX]);
 
 /* Why the applier goes no further, as one sentence; "": it does. Any thread. */
 void data_follow_trouble(struct data *data, char error[DATA_ERROR_MAX]);

@@ -15,6 +15,10 @@
 
 #define STEP_US 1000u    /* from one look at the applier to the next */
 #define ROOM_US 1000000u /* from one look at the disk to the next */
+/* A look makes a file where the disk has less than this beyond what it needs; else seldom, for what
+ * the file system's figures leave out: a quota. */
+#define PLENTY_BYTES  (64ull << 20)
+#define ROOM_TRIED_US 30000000u
 /*
  * Starts of a leader count epochs by one, and nobody may have heard of the last ones: promotions by
  * hand take the next multiple of this, or two would reign under one epoch.
@@ -62,6 +66,17 @@ static bool promote_has_room(struct data *data, char error[DATA_ERROR_MAX])
     return has || journal_failed(data->journal);
 }
 
+/* Returns whether the disk has so much that no file needs to be made to know, and did have room. */
+static bool promote_has_plenty(const struct data *data, uint64_t now_us)
+{
+    const struct follow *follow = data->follow;
+    uint64_t least = PLENTY_BYTES + journal_start_bytes(data->segment_bytes, data->buffer_bytes);
+
+    return follow->tried_us != 0 && now_us < follow->tried_us + ROOM_TRIED_US &&
+           atomic_load(&follow->has_room) && journal_room(data->journal) == JOURNAL_ROOM &&
+           data->vfs->functions->free_bytes(data->vfs, data->directory) >= least;
+}
+
 /* The file that is made for it takes room from nobody for longer than a moment. */
 void promote_look(struct data *data)
 {
@@ -73,6 +88,10 @@ void promote_look(struct data *data)
         return;
     }
     follow->room_us = now_us;
+    if (promote_has_plenty(data, now_us)) {
+        return;
+    }
+    follow->tried_us = now_us;
     atomic_store(&follow->has_room, data_has_room(data, false, error));
 }
 

@@ -11,13 +11,29 @@
 
 /* ---- records ---- */
 
+/* A follower that gave up what follows would get it again: the other node's tables are to come. */
 bool recovery_refuse_record(struct recovery *recovery, uint64_t lsn, const char *why)
 {
+    if (recovery->follows) {
+        return data_refuse(recovery->error,
+                           "%s: journal record at %llu: %s; if it stays so, have a new copy come: "
+                           "stop this daemon, empty %s, start it again",
+                           recovery->data->directory, (unsigned long long)lsn, why,
+                           recovery->data->directory);
+    }
     return data_refuse(recovery->error,
                        "%s: journal record at %llu: %s; to give up what follows: rollcall repair "
                        "--drop-from %llu %s",
                        recovery->data->directory, (unsigned long long)lsn, why,
                        (unsigned long long)lsn, recovery->data->directory);
+}
+
+/* As above, where `why` ends with what helps a follower: a copy would need it as well. */
+static bool refuse_until(struct recovery *recovery, uint64_t lsn, const char *why)
+{
+    return recovery->follows ? data_refuse(recovery->error, "%s: journal record at %llu: %s",
+                                           recovery->data->directory, (unsigned long long)lsn, why)
+                             : recovery_refuse_record(recovery, lsn, why);
 }
 
 static bool recovery_replay_flush(struct recovery *recovery, struct recovery_space *space)
@@ -76,8 +92,9 @@ bool recovery_replay_name(struct recovery *recovery, uint64_t lsn, uint32_t numb
                  head->name, head->kind, number,
                  space == NULL  ? "configuration lacks it: put it back"
                  : space->begun ? "manifest has it with another one"
-                                : "configuration has it of another kind");
-        return recovery_refuse_record(recovery, lsn, why);
+                                : "configuration has it of another kind: correct that");
+        return space != NULL && space->begun ? recovery_refuse_record(recovery, lsn, why)
+                                             : refuse_until(recovery, lsn, why);
     }
     space->known = manifest_add_space(recovery->data->manifest, head->name, number, head->kind);
     if (space->known == NULL) {
@@ -147,7 +164,7 @@ static bool refuse_unknown(struct recovery *recovery, const struct journal_recor
              "of type %u, not a record this program knows: a newer one may be "
              "needed",
              record->type);
-    return recovery_refuse_record(recovery, record->lsn, why);
+    return refuse_until(recovery, record->lsn, why);
 }
 
 bool recovery_replay_take(struct recovery *recovery, const struct journal_record *record)

@@ -69,6 +69,9 @@ static void emit_trouble(struct stats_out *out, const struct repl_receiver_stats
     data_follow_trouble(out->worker->server->data, trouble);
     if (trouble[0] == '\0' && stats->trouble[0] == '\0') {
         data_follow_grown(out->worker->server->data, trouble);
+        if (trouble[0] == '\0') {
+            data_follow_unlike(out->worker->server->data, trouble);
+        }
     }
     if (trouble[0] == '\0') {
         snprintf(trouble, sizeof(trouble), "%s",

@@ -186,8 +186,9 @@ bool journal_await_room(struct journal_writer *writer, size_t bytes);
 /* Makes all that is written durable now and waits for it. False: failed. Not on a worker. */
 bool journal_sync_now(struct journal *journal);
 
-/* Deletes segments that end at or below lsn and are durable whole. False: one could not be (errno);
- * it is tried again at the next call. Not on a worker. */
+/* Deletes segments that end at or below lsn and are durable whole, with a successor that is. Waits
+ * for the journal's thread to close them. False: one could not be (errno); it is tried again at the
+ * next call. Not on a worker. */
 bool journal_trim(struct journal *journal, uint64_t lsn);
 /* What ends at or below lsn is not needed, and stays only while the disk has room: it is trimmed
  * before the journal is found full. It never falls. */

@@ -91,6 +91,7 @@ struct journal {
     uint64_t rooms_told; /* times that those who wanted room were told */
     bool stop;
     _Atomic uint64_t sync_target; /* somebody waits for it; read without the lock too */
+    uint64_t closed; /* segments before the one that begins there are sealed, and not open */
     char error[JOURNAL_ERROR_MAX];
 
     /* the sync thread's own */
@@ -190,6 +191,9 @@ bool journal_pages(struct journal *journal);
 
 bool journal_sync_start(struct journal *journal); /* false with errno */
 void journal_sync_stop(struct journal *journal);
+/* Waits until the round that made it durable, if one has, has closed what is below lsn: a short
+ * time, none for the sync thread itself. Under none of the locks but that of trims. */
+void journal_await_closed(struct journal *journal, uint64_t lsn);
 void journal_kick(struct journal *journal);      /* the thread looks whether there is work */
 void journal_tell_room(struct journal *journal); /* there may be room: who waits for it looks */
 /* Notes trouble with a file, errno its reason; no trouble: only the text. */

@@ -13,6 +13,11 @@
 #include "store/journal_chain.h"
 
 #define LOOKS_MAX 5 /* at a directory that changes meanwhile */
+/*
+ * A record begins in these bytes, whatever its length. So what a payload, or chance, makes look
+ * like one there ends before those that count: they begin where records do.
+ */
+#define LEAD_BYTES (2 * JOURNAL_RECORD_MAX)
 
 void journal_reader_init(struct journal_reader *reader, struct vfs *vfs, const char *directory,
                          uint64_t lsn)
@@ -103,6 +108,13 @@ static enum journal_read reader_find(struct journal_reader *reader)
 
 /* ---- records ---- */
 
+static bool reader_is_sound(const struct journal_reader *reader, size_t at)
+{
+    const uint64_t *record = reader->records + at / sizeof(uint64_t);
+
+    return (uint32_t)*record == journal_record_checksum(record, reader->at + at);
+}
+
 /* Bytes of whole, sound records at the front of those. *cut: one more has begun that the bytes
  * only end. */
 static size_t reader_sound(const struct journal_reader *reader, size_t length, bool *cut)
@@ -111,8 +123,7 @@ static size_t reader_sound(const struct journal_reader *reader, size_t length, b
 
     *cut = false;
     while (at < length) {
-        const uint64_t *record = reader->records + at / sizeof(uint64_t);
-        size_t bytes = journal_word_bytes(*record);
+        size_t bytes = journal_word_bytes(reader->records[at / sizeof(uint64_t)]);
 
         if (bytes == 0) {
             return at;
@@ -121,7 +132,7 @@ static size_t reader_sound(const struct journal_reader *reader, size_t length, b
             *cut = true;
             return at;
         }
-        if ((uint32_t)*record != journal_record_checksum(record, reader->at + at)) {
+        if (!reader_is_sound(reader, at)) {
             return at;
         }
         at += bytes;
@@ -199,6 +210,33 @@ static void before_add(const struct journal_reader *reader, uint64_t lsn,
     }
 }
 
+/*
+ * Moves to a record far enough before the LSN: a segment may have GiB, of which each 256 MiB would
+ * take 150 ms, and longer from a disk. If none is found the whole is read.
+ */
+static void before_begin(struct journal_reader *reader, uint64_t lsn)
+{
+    uint64_t start = reader->header.start;
+    ssize_t got = 0;
+
+    reader->at = start;
+    if (lsn - start > JOURNAL_BEFORE_BYTES + LEAD_BYTES) {
+        reader->at = (lsn - JOURNAL_BEFORE_BYTES - LEAD_BYTES) & ~(uint64_t)(JOURNAL_UNIT - 1);
+        got =
+            vfs_read_all(reader->vfs, reader->fd, reader->records, LEAD_BYTES + JOURNAL_RECORD_MAX,
+                         journal_offset_of(&reader->header, reader->at));
+    }
+    for (size_t at = 0; got == LEAD_BYTES + JOURNAL_RECORD_MAX && at < LEAD_BYTES;
+         at += JOURNAL_UNIT) {
+        if (journal_word_bytes(reader->records[at / sizeof(uint64_t)]) > 0 &&
+            reader_is_sound(reader, at)) {
+            reader->at += at;
+            return;
+        }
+    }
+    reader->at = start;
+}
+
 enum journal_read journal_reader_before(struct vfs *vfs, const char *directory, uint64_t lsn,
                                         uint64_t limit, struct journal_before *before)
 {
@@ -211,7 +249,9 @@ enum journal_read journal_reader_before(struct vfs *vfs, const char *directory, 
     journal_reader_init(&reader, vfs, directory, lsn - JOURNAL_UNIT);
     enum journal_read found = reader_find(&reader);
 
-    reader.at = reader.header.start;
+    if (found == JOURNAL_READ_RECORDS) {
+        before_begin(&reader, lsn);
+    }
     while (found == JOURNAL_READ_RECORDS && reader.at < lsn) {
         found = journal_reader_next(&reader, limit);
         before_add(&reader, lsn, before);

@@ -377,6 +377,7 @@ bool journal_trim(struct journal *journal, uint64_t lsn)
     struct journal_segment *taken;
     int error = 0;
     pthread_mutex_lock(&journal->trim_lock);
+    journal_await_closed(journal, lsn);
     while (error == 0 && (taken = journal_segment_take_out(journal, lsn, &list))) {
         if (delete_file(journal, taken->header.start)) {
             journal_segment_free(journal, taken);

@@ -141,6 +141,19 @@ bool journal_sync_now(struct journal *journal)
     return journal_durable(journal) >= target && !journal_failed(journal);
 }
 
+void journal_await_closed(struct journal *journal, uint64_t lsn)
+{
+    pthread_mutex_lock(&journal->write_lock);
+    uint64_t durable = journal->unsynced->header.start; /* what is before it gets closed */
+    pthread_mutex_unlock(&journal->write_lock);
+    uint64_t until = lsn < durable ? lsn : durable;
+    pthread_mutex_lock(&journal->state_lock);
+    while (journal->closed < until) {
+        pthread_cond_wait(&journal->done, &journal->state_lock);
+    }
+    pthread_mutex_unlock(&journal->state_lock);
+}
+
 /* ---- one sync ---- */
 
 struct sync_round {
@@ -268,6 +281,10 @@ static void mark_segments(struct journal *journal, const struct sync_round *roun
         journal->vfs->functions->close(journal->vfs, fd);
         s = next;
     }
+    pthread_mutex_lock(&journal->state_lock);
+    journal->closed = round->last->header.start;
+    pthread_cond_broadcast(&journal->done);
+    pthread_mutex_unlock(&journal->state_lock);
     mark(journal, round->last);
     journal->mark_loose = true;
 }
@@ -413,6 +430,7 @@ static void *sync_main(void *context)
 bool journal_sync_start(struct journal *journal)
 {
     journal->synced_us = journal->vfs->functions->now_us(journal->vfs);
+    journal->closed = journal->unsynced->header.start;
     journal->marked_us = journal->synced_us;
     journal->marked = journal_written(journal);
     return thread_start(&journal->thread, sync_main, journal, "journal");

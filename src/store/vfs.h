@@ -58,6 +58,9 @@ struct vfs_functions {
     /* An exclusive lock on the file for as long as fd is open (flock LOCK_EX | LOCK_NB). */
     int (*lock)(struct vfs *vfs, int fd);
     uint64_t (*now_us)(struct vfs *vfs); /* monotonic */
+    /* Returns the bytes that are free where a directory is, for others than root, quotas left out
+     * (statvfs); 0: not known. */
+    uint64_t (*free_bytes)(struct vfs *vfs, const char *path);
     /* Returns the number of this run of the system, another one after each power cut; 0: not known.
      * While it is the same, all that was ever written is read back, synced or not. */
     uint64_t (*boot)(struct vfs *vfs);

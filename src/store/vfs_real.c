@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -213,6 +214,13 @@ static uint64_t real_boot(struct vfs *vfs)
     return length > 0 ? hash_bytes(text, (size_t)length, 0) : 0;
 }
 
+static uint64_t real_free_bytes(struct vfs *vfs, const char *path)
+{
+    struct statvfs disk;
+    (void)vfs;
+    return statvfs(path, &disk) == 0 ? (uint64_t)disk.f_bavail * disk.f_frsize : 0;
+}
+
 struct vfs *vfs_real(void)
 {
     static const struct vfs_functions functions = {
@@ -235,6 +243,7 @@ struct vfs *vfs_real(void)
         .list = real_list,
         .lock = real_lock,
         .now_us = real_now_us,
+        .free_bytes = real_free_bytes,
         .boot = real_boot,
     };
     static const struct vfs real = {&functions};

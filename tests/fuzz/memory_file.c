@@ -149,6 +149,12 @@ static uint64_t boot(struct vfs *vfs)
     return 0;
 }
 
+static uint64_t free_bytes(struct vfs *vfs, const char *path)
+{
+    (void)vfs, (void)path;
+    return 0;
+}
+
 static const struct vfs_functions functions = {
     .open = open_it,
     .close = close_it,
@@ -167,6 +173,7 @@ static const struct vfs_functions functions = {
     .list = list_it,
     .lock = sync_it,
     .now_us = now_us,
+    .free_bytes = free_bytes,
     .boot = boot,
 };
 

@@ -598,5 +598,6 @@ const struct vfs_functions vfs_sim_functions = {
     .list = sim_list,
     .lock = sim_lock,
     .now_us = sim_now_us,
+    .free_bytes = vfs_sim_free_bytes,
     .boot = sim_boot,
 };

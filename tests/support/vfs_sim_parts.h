@@ -61,6 +61,9 @@ struct vfs_sim {
 
 extern const struct vfs_functions vfs_sim_functions;
 
+/* A function of the table, which takes the mutex. */
+uint64_t vfs_sim_free_bytes(struct vfs *vfs, const char *path);
+
 /* All with the mutex held. */
 struct sim_process *vfs_sim_process_start(struct vfs_sim *sim);
 unsigned vfs_sim_path(struct vfs_sim *sim, const char *known);   /* its number */

@@ -16,6 +16,7 @@
 #include "data/data.h"
 #include "data/follow.h"
 #include "data/journal_sink.h"
+#include "engine/change_record.h"
 #include "row/row_data.h"
 #include "row/row_follow.h"
 #include "space/keeper.h"
@@ -28,6 +29,9 @@
 #define IDS         30000u /* more than the tables in memory take */
 #define BATCH       100u   /* ids of a commit */
 #define PATIENCE_US 60000000u
+#define EVENT_WORDS (CHANGE_EVENT_BYTES_MAX / 8 + 2)
+#define UNNAMED     7u   /* a space that no record names */
+#define NO_TYPE     255u /* of no record */
 
 static struct process {
     struct vfs_sim *disk;
@@ -71,7 +75,8 @@ static void set_up(void)
     }
 }
 
-static void begin(bool follows)
+/* False: the start is refused. */
+static bool try(bool follows)
 {
     static char leader[] = "127.0.0.1:1";
     static const _Atomic bool never = false;
@@ -85,7 +90,12 @@ static void begin(bool follows)
     process.barrier = barrier_create();
     process.keeper = keeper_create(process.barrier, NULL, NULL);
     keeper_attach(process.keeper, process.spaces);
-    if (!data_recover(process.data, process.spaces, &never, process.error)) {
+    return data_recover(process.data, process.spaces, &never, process.error);
+}
+
+static void begin(bool follows)
+{
+    if (!try(follows)) {
         fail_msg("%s", process.error);
     }
 }
@@ -149,8 +159,8 @@ static enum engine_status run_until_done(struct counters_call *call, struct chan
     return op->status;
 }
 
-/* Leaves a directory whose oldest table is dumped. */
-static void fill(void)
+/* Leaves a directory; with IDS its oldest table is dumped. */
+static void fill(uint64_t ids)
 {
     struct counters_call call;
     struct journal_sink sink;
@@ -159,41 +169,69 @@ static void fill(void)
     journal_sink_init(&sink, data_journal(process.data));
     assert_true(keeper_start(process.keeper, process.spaces));
     assert_true(data_start(process.data, process.barrier, &process.spaces));
-    for (uint64_t i = 0; i < IDS; i++) {
+    for (uint64_t i = 0; i < ids; i++) {
         counters_call_init(&call, ENGINE_SET, ENGINE_SLOT_RECORD, FIRST + i, "7,8");
         assert_int_equal(run_until_done(&call, &sink.sink), ENGINE_DONE);
         assert_true(i % BATCH != 0 || journal_commit(&sink.writer));
     }
     assert_true(journal_commit(&sink.writer));
     journal_sink_fini(&sink);
-    assert_true(row_follow_dumped(engine_of()->row));
+    assert_true(ids < IDS || row_follow_dumped(engine_of()->row));
     end();
 }
 
-/* As the leader says it: one slot of a record that is there. */
-static void take_slot(uint64_t id, uint64_t value)
+static void take_payload(uint8_t type, uint8_t a, uint8_t b, const uint64_t *payload, size_t length)
 {
-    const struct change change = {.space = engine_of()->space,
+    uint64_t words[1 + EVENT_WORDS];
+    uint64_t lsn = journal_head(data_journal(process.data));
+    size_t bytes = JOURNAL_HEADER_BYTES + length;
+    size_t taken;
+
+    memcpy(words + 1, payload, length);
+    words[0] = journal_record_word(0, type, (uint8_t)(bytes / JOURNAL_UNIT), a, b);
+    words[0] |= journal_record_checksum(words, lsn);
+    assert_int_equal(data_take(process.data, lsn, words, bytes, &taken, process.error), DATA_TAKEN);
+    assert_int_equal(taken, bytes);
+}
+
+static void take(const struct change_record *record)
+{
+    take_payload(record->type, record->a, record->b, record->words, record->bytes);
+}
+
+/* The leader's space gets another slot in the place of one. */
+static void take_space(const char *slot, const char *other)
+{
+    struct engine *engine = engine_of();
+    struct change_space_head head;
+    unsigned char bytes[CHANGE_SPACE_HEAD_BYTES + ENGINE_STATE_MAX];
+    uint64_t words[EVENT_WORDS];
+    size_t length = CHANGE_SPACE_HEAD_BYTES +
+                    row_state_write(engine->row, bytes + CHANGE_SPACE_HEAD_BYTES) - ROW_SPACE_BYTES;
+    size_t at = CHANGE_SPACE_HEAD_BYTES;
+
+    change_space_head_init(&head, process.spaces->at[0]->name, engine->functions->kind);
+    change_space_head_encode(&head, bytes);
+    while (memcmp(bytes + at, slot, strlen(slot)) != 0) {
+        at++;
+    }
+    memcpy(bytes + at, other, strlen(slot));
+    length = change_record_encode_event(words, bytes, length);
+    take_payload(CHANGE_RECORD_EVENT, (uint8_t)engine->space, CHANGE_EVENT_SPACE, words, length);
+}
+
+/* As the leader says it: one slot of a record that is there. */
+static void encode_slot(uint32_t space, uint64_t id, uint64_t value, struct change_record *record)
+{
+    const struct change change = {.space = space,
                                   .type = CHANGE_SLOTS,
                                   .place = CHANGE_THERE,
                                   .id = id,
                                   .named = 1,
                                   .set = 1,
                                   .values = {value}};
-    struct change_record record;
-    uint64_t words[1 + CHANGE_RECORD_WORDS_MAX];
-    uint64_t lsn = journal_head(data_journal(process.data));
-    size_t taken;
 
-    change_record_encode(&change, &record);
-    size_t bytes = JOURNAL_HEADER_BYTES + record.bytes;
-
-    memcpy(words + 1, record.words, record.bytes);
-    words[0] =
-        journal_record_word(0, record.type, (uint8_t)(bytes / JOURNAL_UNIT), record.a, record.b);
-    words[0] |= journal_record_checksum(words, lsn);
-    assert_int_equal(data_take(process.data, lsn, words, bytes, &taken, process.error), DATA_TAKEN);
-    assert_int_equal(taken, bytes);
+    change_record_encode(&change, record);
 }
 
 static void moved(void *context)
@@ -212,16 +250,18 @@ static void test_unread(void **state)
 {
     const struct vfs_sim_fault fault = {.op = VFS_SIM_PREAD, .path = ".table"};
     struct counters_call call;
+    struct change_record record;
 
     (void)state;
     set_up();
-    fill();
+    fill(IDS);
     begin(true);
     assert_true(data_follow(process.data, process.barrier, &process.spaces, moved, NULL));
     uint64_t before = data_applied(process.data);
     unsigned number = vfs_sim_fault(process.disk, &fault);
 
-    take_slot(FIRST + 1, 9);
+    encode_slot(engine_of()->space, FIRST + 1, 9, &record);
+    take(&record);
     WAIT_FOR(is_in_trouble());
     assert_non_null(strstr(process.error, "cannot be read"));
     assert_true(data_applied(process.data) == before);
@@ -235,9 +275,72 @@ static void test_unread(void **state)
     vfs_sim_destroy(process.disk);
 }
 
+/* What cannot be carried out says what helps a follower, now and at the next start: not to give it
+ * up, as it would come again. */
+static void check_advice(const struct change_record *record, const char *wants, bool copy)
+{
+    set_up();
+    fill(BATCH);
+    begin(true);
+    assert_true(data_follow(process.data, process.barrier, &process.spaces, moved, NULL));
+    take(record);
+    WAIT_FOR(is_in_trouble());
+    for (unsigned i = 0; i < 2; i++) {
+        if (strstr(process.error, wants) == NULL || strstr(process.error, "repair") != NULL ||
+            (strstr(process.error, "a new copy") != NULL) != copy) {
+            fail_msg("unexpected: %s", process.error);
+        }
+        if (i == 0) {
+            end();
+            assert_false(try(true));
+        }
+    }
+    end();
+    vfs_sim_destroy(process.disk);
+}
+
+static void test_advice(void **state)
+{
+    struct change_record record;
+
+    (void)state;
+    encode_slot(UNNAMED, FIRST, 1, &record);
+    check_advice(&record, "empty /data, start it again", true);
+    record.type = NO_TYPE;
+    check_advice(&record, "a newer one may be needed", false);
+}
+
+static bool is_unlike(const char *what)
+{
+    data_follow_unlike(process.data, process.error);
+    return strstr(process.error, what) != NULL && (what[0] != '\0' || process.error[0] == '\0');
+}
+
+/* Where its slots are not those of its own configuration, from its start on and as they change. */
+static void test_slots(void **state)
+{
+    (void)state;
+    set_up();
+    fill(BATCH);
+    strcpy(process.settings.spaces[0].slots[1].name, "t1");
+    begin(true);
+    if (!is_unlike("space a: the other node has the slots s0,s1, the configuration here s0,t1")) {
+        fail_msg("unexpected: %s", process.error);
+    }
+    assert_true(data_follow(process.data, process.barrier, &process.spaces, moved, NULL));
+    take_space("s1", "t1");
+    WAIT_FOR(is_unlike(""));
+    take_space("t1", "u1");
+    WAIT_FOR(is_unlike("the slots s0,u1,"));
+    end();
+    vfs_sim_destroy(process.disk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_advice),
         cmocka_unit_test(test_unread),
     };
 

@@ -1,5 +1,6 @@
 /* A disk that is full: what would need room to go on is refused while it can be, and tried again.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,11 +12,14 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "data/follow.h"
+#include "data/data_private.h"
+#include "data/follow_private.h"
 #include "data_run.h"
 
-#define BALLAST    DATA_RUN_DIRECTORY "/" JOURNAL_BALLAST_NAME
-#define CATCH_UP_S 20u
+#define BALLAST      DATA_RUN_DIRECTORY "/" JOURNAL_BALLAST_NAME
+#define CATCH_UP_S   20u
+#define LOOKS        5u
+#define LITTLE_BYTES (16u << 20) /* enough for a promotion, and not plenty */
 
 static struct data_run run;
 
@@ -40,7 +44,7 @@ static void describe(struct space_settings *space)
 }
 
 /* A leader's directory goes on as a follower's, with a ballast. */
-static void follow(void)
+static void begin(void)
 {
     static char leader[] = "127.0.0.1:1";
 
@@ -54,6 +58,11 @@ static void follow(void)
         describe(&run.settings.spaces[i]);
     }
     data_run_start(&run);
+}
+
+static void follow(void)
+{
+    begin();
     assert_true(data_follow(run.data, run.barrier, &run.spaces, moved, NULL));
 }
 
@@ -106,11 +115,58 @@ static void test_start(void **state)
     data_run_kill(&run);
 }
 
+static bool look(void)
+{
+    run.data->follow->room_us = 0;
+    promote_look(run.data);
+    return data_can_lead(run.data);
+}
+
+static uint64_t tries(void)
+{
+    return vfs_sim_calls(run.sim, VFS_SIM_ALLOCATE, MANIFEST_PROBE_NAME);
+}
+
+/* Whether it can lead is known at the next look, which makes a file only where little is free. */
+static void test_look(void **state)
+{
+    const struct vfs_sim_fault quota = {
+        .op = VFS_SIM_ALLOCATE, .path = MANIFEST_PROBE_NAME, .error = EDQUOT};
+
+    (void)state;
+    begin();
+    uint64_t before = tries();
+
+    for (unsigned i = 0; i < LOOKS; i++) {
+        assert_true(look());
+    }
+    assert_int_equal(tries(), before + 1);
+    fill_disk();
+    assert_false(look());
+    vfs_sim_set_capacity(run.sim, vfs_sim_used(run.sim) + LITTLE_BYTES);
+    before = tries();
+    for (unsigned i = 0; i < LOOKS; i++) {
+        assert_true(look());
+    }
+    assert_int_equal(tries(), before + LOOKS);
+    vfs_sim_set_capacity(run.sim, UINT64_MAX);
+    assert_true(look());
+    assert_int_equal(tries(), before + LOOKS);
+    (void)vfs_sim_fault(run.sim, &quota);
+    assert_true(look());
+    run.data->follow->tried_us = 1; /* long ago */
+    assert_false(look());
+    vfs_sim_faults_end(run.sim);
+    assert_true(look());
+    data_run_kill(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         DATA_RUN_TEST(test_promotion, &run),
         DATA_RUN_TEST(test_start, &run),
+        DATA_RUN_TEST(test_look, &run),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,8 @@
 
 #define RECORD_BYTES 1000u
 #define PAYLOAD      (RECORD_BYTES - JOURNAL_HEADER_BYTES)
-#define RECORDS_MANY 3500 /* of more than three segments */
+#define RECORDS_MANY 3500        /* of more than three segments */
+#define HEADS_BYTES  (64u << 10) /* what is read to find a segment, at most */
 
 struct world {
     struct vfs_sim *sim;
@@ -230,9 +231,13 @@ static void test_before(void **state)
         assert_int_equal(journal_reader_next(&reader, journal_written(world.journal)),
                          JOURNAL_READ_RECORDS);
     }
+    uint64_t bytes = vfs_sim_bytes(world.sim, VFS_SIM_PREAD, NULL);
+
     assert_int_equal(journal_reader_before(world.config.vfs, RUN_DIRECTORY, reader.header.start,
                                            journal_written(world.journal), &first),
                      JOURNAL_READ_RECORDS);
+    assert_true(vfs_sim_bytes(world.sim, VFS_SIM_PREAD, NULL) - bytes <
+                JOURNAL_BEFORE_BYTES + HEADS_BYTES); /* not all of the segment */
     assert_int_equal(first.from % RECORD_BYTES, 0);
     assert_in_range(reader.header.start - first.from, JOURNAL_BEFORE_BYTES - RECORD_BYTES + 1,
                     JOURNAL_BEFORE_BYTES);
