@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "data/data.h"
+#include "data/follow.h"
 #include "data/forget.h"
 #include "data/journal_sink.h"
 #include "repl/feed.h"
@@ -229,6 +230,7 @@ static bool publish(struct server *server, const struct settings *next, struct s
 
     if (changed && server->follows) {
         note_spaces(changes, next);
+        data_follow_reloaded(server->data);
     }
     if (changed) {
         begin_added(server, spaces);

@@ -136,6 +136,9 @@ void data_follow_grown(struct data *data, char error[DATA_ERROR_MAX]);
 /* Where spaces have other slots than this configuration gives them, which a promotion would bring:
  * "space feed: the other node has the slots …"; "": nowhere. Any thread. */
 void data_follow_unlike(struct data *data, char error[DATA_ERROR_MAX]);
+/* Says that the settings of spaces may be others: the applier compares their slots again. Any
+ * thread. */
+void data_follow_reloaded(struct data *data);
 
 /* Why the applier goes no further, as one sentence; "": it does. Any thread. */
 void data_follow_trouble(struct data *data, char error[DATA_ERROR_MAX]);

@@ -29,13 +29,12 @@ struct follow {
     void (*moved)(void *context);
     void *context;
     struct journal_reader reader;
-    char error[DATA_ERROR_MAX];   /* recovery.error */
-    uint64_t seen_us;             /* when dumps and merges were looked at last */
-    uint64_t room_us;             /* when the room for a promotion was; 0: never */
-    uint64_t tried_us;            /* when a file was made to see that; 0: never */
-    uint64_t slots_us, slots_lsn; /* when slots were compared last, and what was applied by then */
-    bool dumped;                  /* there are dumped tables, while a slice goes on */
-    uint64_t asked_lsn;           /* pages were asked for from this change on; 0: none */
+    char error[DATA_ERROR_MAX]; /* recovery.error */
+    uint64_t seen_us;           /* when dumps and merges were looked at last */
+    uint64_t room_us;           /* when the room for a promotion was; 0: never */
+    uint64_t tried_us;          /* when a file was made to see that; 0: never */
+    bool dumped;                /* there are dumped tables, while a slice goes on */
+    uint64_t asked_lsn;         /* pages were asked for from this change on; 0: none */
 
     pthread_mutex_t lock;
     pthread_cond_t work;
@@ -56,8 +55,8 @@ void follow_memory_tell(struct follow *follow, const char *grown); /* logs what 
 /* ---- follow_slots.c: says which slots the configuration has otherwise ---- */
 
 void follow_slots_begin(struct data *data); /* of a start; nobody else is there */
-/* Looks again, now and then: a reload, or the other node, has changed them. The applier's thread,
- * which has nothing to carry out. */
+/* Looks again where a reload, or the other node, may have changed them. The applier's thread, which
+ * has nothing to carry out. */
 void follow_slots_see(struct data *data);
 
 /* ---- follow_pages.c: changes that need a page of a dumped table. World stopped ---- */

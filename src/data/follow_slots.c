@@ -7,12 +7,9 @@
 #include <string.h>
 
 #include "base/barrier.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "data/follow_private.h"
 #include "engine/slots.h"
-
-#define SLOTS_US 100000u /* from one look to the next */
 
 static bool slots_are(const struct engine_slots *slots, const struct space_settings *settings)
 {
@@ -88,19 +85,20 @@ void follow_slots_begin(struct data *data)
 void follow_slots_see(struct data *data)
 {
     struct follow *follow = data->follow;
-    uint64_t now_us = clock_monotonic_us();
     char unlike[DATA_ERROR_MAX];
 
-    if (now_us - follow->slots_us < SLOTS_US ||
-        (data_applied(data) == follow->slots_lsn && follow->unlike[0] == '\0')) {
+    if (!atomic_exchange(&follow->recovery.slots_due, false)) {
         return;
     }
-    follow->slots_us = now_us;
-    follow->slots_lsn = data_applied(data);
     barrier_stop(follow->barrier);
     slots_look(follow, unlike);
     barrier_go(follow->barrier);
     slots_tell(follow, unlike);
+}
+
+void data_follow_reloaded(struct data *data)
+{
+    atomic_store(&data->follow->recovery.slots_due, true);
 }
 
 void data_follow_unlike(struct data *data, char error[DATA_ERROR_MAX])

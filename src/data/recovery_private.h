@@ -42,8 +42,10 @@ struct recovery {
     uint64_t replay_end;   /* replay goes up to here at most, as the names of segments say */
     bool follows;          /* it goes on (follow.c) … */
     bool live;             /* … and others read meanwhile */
-    uint64_t cut_lsn;      /* the journal ends there; 0: where it ends */
-    uint64_t needed_lsn;   /* the journal must reach this far: files and states are of that time */
+    _Atomic bool
+        slots_due;       /* slots may be others than those of the configuration, or not any more */
+    uint64_t cut_lsn;    /* the journal ends there; 0: where it ends */
+    uint64_t needed_lsn; /* the journal must reach this far: files and states are of that time */
     struct journal_reign *reigns; /* those the journal has */
     size_t reign_count, reign_room;
     bool reign_begins; /* with this start, where the scan has ended */

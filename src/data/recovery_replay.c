@@ -52,8 +52,12 @@ static bool take_event(struct recovery *recovery, struct recovery_space *space, 
 {
     struct engine *engine = space->space->engine;
     char why[ENGINE_ERROR_MAX];
-    size_t head = event->event == CHANGE_EVENT_SPACE ? CHANGE_SPACE_HEAD_BYTES : 0;
+    bool respaced = event->event == CHANGE_EVENT_SPACE;
+    size_t head = respaced ? CHANGE_SPACE_HEAD_BYTES : 0;
 
+    if (respaced) {
+        atomic_store(&recovery->slots_due, true);
+    }
     return recovery_replay_flush(recovery, space) &&
            (row_replay_event(engine->row, event->event, lsn, lsn >= space->m,
                              (const unsigned char *)event->bytes + head, event->length - head,

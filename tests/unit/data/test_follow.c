@@ -332,6 +332,11 @@ static void test_slots(void **state)
     WAIT_FOR(is_unlike(""));
     take_space("t1", "u1");
     WAIT_FOR(is_unlike("the slots s0,u1,"));
+    barrier_stop(process.barrier);
+    strcpy(process.spaces->at[0]->settings.slots[1].name, "u1"); /* as a reload does */
+    data_follow_reloaded(process.data);
+    barrier_go(process.barrier);
+    WAIT_FOR(is_unlike(""));
     end();
     vfs_sim_destroy(process.disk);
 }
