@@ -75,6 +75,7 @@ static void test_fill_is_whole(void **state)
     run.filled = true;
     assert_true(fill_end());
     assert_int_equal(data_run_files(&run, "journal-0000000000000000"), 0); /* for no follower */
+    assert_int_equal(data_run_files(&run, "journal-0"), 1); /* the last one, of no rows */
     assert_false(data_is_filling(vfs_sim_vfs(run.sim), DATA_RUN_DIRECTORY));
     run.fills = run.filled = false;
     assert_true(data_run_begin(&run));
