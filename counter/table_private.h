@@ -174,13 +174,17 @@ static inline uint64_t match_lanes(const struct counter_table *t, const shared_w
     return other >> t->lanes_skip;
 }
 
-/* The same with remainders of other widths: the place among the candidates, -1 if none. */
+/* The same with remainders of other widths: the place among the candidates, -1 if none. All `count`
+ * places are looked at: a step to the next one costs less than to find and reach a candidate. */
 static inline int match_each(const struct counter_table *t, const shared_word *words,
-                             uint32_t candidates, uint64_t rem)
+                             uint32_t candidates, uint32_t count, uint64_t rem)
 {
-    for (; candidates; candidates &= candidates - 1) {
-        unsigned place = (unsigned)__builtin_ctz(candidates);
-        if (group_rem(t, words, place) == rem) {
+    size_t at = t->rem_eight;
+    size_t step = t->shape.rem_bytes;
+    __asm__("" : "+r"(step)); /* else GCC loads it for each step */
+    for (uint32_t place = 0; place < count; place++, at += step) {
+        bool same = words_eight(words, at) >> t->rem_shift == rem;
+        if (UNLIKELY(same) && LIKELY(candidates >> place & 1)) {
             return (int)place;
         }
     }
@@ -198,7 +202,7 @@ static inline int table_match(const struct counter_table *t, const shared_word *
     uint32_t count = group_count(t, word);
     uint32_t candidates = (alternate ? choices : ~choices) & (uint32_t) ~(UINT64_MAX << count);
     if (UNLIKELY(t->lanes_end == 0)) {
-        return match_each(t, words, candidates, rem);
+        return match_each(t, words, candidates, count, rem);
     }
     candidates &= (uint32_t)~match_lanes(t, words, rem);
     return candidates ? __builtin_ctz(candidates) : -1;
@@ -263,24 +267,34 @@ struct table_hold {
     unsigned count;
 };
 
+/* Takes the lock of the home of a locus inside the window. */
+static inline void table_hold_inside(const struct counter_table *t,
+                                     const struct counter_locus *locus, struct table_hold *hold)
+{
+    shared_word *words = group_words(t, locus->group);
+    verlock *lock = group_lock(t, words);
+    hold->count = 1;
+    hold->held[0] = (struct table_held){.words = words,
+                                        .lock = lock,
+                                        .version_one = t->version_one,
+                                        .group = locus->group,
+                                        .word = verlock_take(lock)};
+}
+
 /* Takes the lock of a locus' home. */
 static inline void table_hold_home(const struct counter_table *t, const struct counter_locus *locus,
                                    struct table_hold *hold)
 {
-    struct table_held *home = &hold->held[0];
-    hold->count = 1;
-    home->changed = false;
-    home->group = locus->group;
-    if (UNLIKELY(locus->group == TABLE_OUTSIDE)) {
-        home->words = NULL;
-        home->lock = stripe_lock(t, locus->id);
-        home->version_one = STRIPE_VERSION_ONE;
-    } else {
-        home->words = group_words(t, locus->group);
-        home->lock = group_lock(t, home->words);
-        home->version_one = t->version_one;
+    if (LIKELY(locus->group != TABLE_OUTSIDE)) {
+        table_hold_inside(t, locus, hold);
+        return;
     }
-    home->word = verlock_take(home->lock);
+    verlock *lock = stripe_lock(t, locus->id);
+    hold->count = 1;
+    hold->held[0] = (struct table_held){.lock = lock,
+                                        .version_one = STRIPE_VERSION_ONE,
+                                        .group = TABLE_OUTSIDE,
+                                        .word = verlock_take(lock)};
 }
 
 static inline void table_release(struct table_hold *hold)
