@@ -135,17 +135,24 @@ void text_compose_values(struct buf *out, const struct request *request,
     buf_commit(out, (size_t)(to - start));
 }
 
-void text_compose_alike(struct buf *out, const struct request_key *keys, size_t count, char value,
+bool text_compose_alike(struct buf *out, const struct request *request,
+                        const struct request_key *keys, const struct found *found, size_t count,
                         uint32_t flags)
 {
+    if (request->meta.line != NULL) {
+        return meta_compose_alike(out, request, keys, found, count);
+    }
+    if (request->want_cas) {
+        return false;
+    }
     size_t key_bytes = keys_span(keys, count);
     char rest[FLAGS_BYTES] = {0}; /* what stands after each key */
     char *rest_end = TEXT_PUT(rest + put_flags(rest, flags), "1\r\n");
-    *rest_end++ = value;
+    *rest_end++ = *found->value;
     size_t rest_length = (size_t)(TEXT_PUT(rest_end, "\r\n") - rest);
     char *start = buf_room(out, count * HIT_BYTES_MAX + key_bytes);
     if (UNLIKELY(start == NULL)) {
-        return;
+        return true;
     }
     char *to = start;
     for (size_t i = 0; i < count; i++) {
@@ -154,6 +161,7 @@ void text_compose_alike(struct buf *out, const struct request_key *keys, size_t 
         to += rest_length;
     }
     buf_commit(out, (size_t)(to - start));
+    return true;
 }
 
 void text_compose_miss(struct buf *out, const struct request *request,
