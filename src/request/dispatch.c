@@ -142,6 +142,9 @@ static void count_meta(struct dispatch_worker *worker, uint32_t answered)
     const struct request_batch *batch = &worker->batch;
     uint64_t meta = 0;
 
+    if (LIKELY(!batch->any_meta)) {
+        return;
+    }
     for (uint32_t i = 0; i < answered; i++) {
         meta += batch->requests[i].meta.line != NULL ? batch->requests[i].keys : 0;
     }
@@ -186,8 +189,11 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
         size_t answer = worker->out->length;
         end = dispatch_has_room(worker, request) ? run[request->verb](worker, request)
                                                  : DISPATCH_FULL;
-        if (UNLIKELY(traced) && !is_run_again(end)) {
-            dispatch_trace_request(worker, request, answer);
+        if (LIKELY(!is_run_again(end))) {
+            dispatch_watch_count(worker, request, worker->with_it);
+            if (UNLIKELY(traced)) {
+                dispatch_trace_request(worker, request, answer);
+            }
         }
         if (UNLIKELY(worker->copied_bytes >= DISPATCH_COPIED_MAX) && end == DISPATCH_DONE) {
             end = DISPATCH_LAST;
@@ -197,13 +203,13 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
     }
     if (UNLIKELY(end == DISPATCH_CUT) && batch->requests[i - 1].joined) {
         cut_joined(worker, &worker->batch.requests[i - 1]);
+        dispatch_watch_count(worker, &batch->requests[i - 1], 0);
         end = DISPATCH_LAST;
     }
     *stopped_at = is_run_again(end) ? i - 1 : i;
     if (worker->codec->has_meta) {
         count_meta(worker, *stopped_at);
     }
-    dispatch_watch_count(worker, *stopped_at);
     return end;
 }
 
