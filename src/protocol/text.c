@@ -137,13 +137,16 @@ static inline const char *parse_increment(const struct text_parser *parser, cons
         return NULL;
     }
     const char *space = text_marks_near(key, end);
+    if (space == end || *space != ' ') {
+        return NULL;
+    }
     const char *delta = space + 1;
     const char *delta_end = delta;
     while (delta_end < end && (unsigned char)*delta_end > ' ') { /* one digit, as a rule */
         delta_end++;
     }
     const char *newline = delta_end + (delta_end < end && *delta_end == '\r');
-    if (newline >= end || *space != ' ' || *newline != '\n') {
+    if (newline == end || *newline != '\n') {
         return NULL;
     }
     struct text_token token = {.bytes = key, .length = (size_t)(space - key)};
@@ -170,6 +173,9 @@ static inline const char *take_increments(const struct text_parser *parser, cons
     uint64_t verb = text_word(parser->bytes + first->begin, TEXT_WORD_BYTES) & verb_mask;
     const struct text_ending ending =
         text_ending_of(first->value - 1, (size_t)(at + 1 - first->value));
+    if (ending.mask == 0) {
+        return at;
+    }
     while (limit - at >= INCREMENT_VERB + (ptrdiff_t)TEXT_WORD_BYTES &&
            (text_word(at, TEXT_WORD_BYTES) & verb_mask) == verb && !protocol_is_full(batch)) {
         const char *bytes = at + INCREMENT_VERB;
