@@ -179,8 +179,7 @@ static inline uint64_t match_lanes(const struct counter_table *t, const shared_w
 static inline int match_each(const struct counter_table *t, const shared_word *words,
                              uint32_t candidates, uint32_t count, uint64_t rem)
 {
-    size_t at = t->rem_eight;
-    size_t step = t->shape.rem_bytes;
+    size_t at = t->rem_eight, step = t->shape.rem_bytes;
     __asm__("" : "+r"(step)); /* else GCC loads it for each step */
     for (uint32_t place = 0; place < count; place++, at += step) {
         bool same = words_eight(words, at) >> t->rem_shift == rem;
@@ -208,8 +207,7 @@ static inline int table_match(const struct counter_table *t, const shared_word *
     return candidates ? __builtin_ctz(candidates) : -1;
 }
 
-/* Returns whether a record of this locus, which is inside the window, lies in a group. Nobody else
- * there. */
+/* Returns whether a record of this locus, inside the window, lies in a group. Nobody else there. */
 bool table_in_groups(const struct counter_table *t, const struct counter_locus *locus);
 
 /* A payload where it lies: in a group, or in local words. */
@@ -274,11 +272,8 @@ static inline void table_hold_inside(const struct counter_table *t,
     shared_word *words = group_words(t, locus->group);
     verlock *lock = group_lock(t, words);
     hold->count = 1;
-    hold->held[0] = (struct table_held){.words = words,
-                                        .lock = lock,
-                                        .version_one = t->version_one,
-                                        .group = locus->group,
-                                        .word = verlock_take(lock)};
+    hold->held[0] =
+        (struct table_held){words, lock, verlock_take(lock), t->version_one, false, locus->group};
 }
 
 /* Takes the lock of a locus' home. */
@@ -289,12 +284,11 @@ static inline void table_hold_home(const struct counter_table *t, const struct c
         table_hold_inside(t, locus, hold);
         return;
     }
-    verlock *lock = stripe_lock(t, locus->id);
+    verlock *stripe = stripe_lock(t, locus->id);
+    uint32_t word = verlock_take(stripe);
     hold->count = 1;
-    hold->held[0] = (struct table_held){.lock = lock,
-                                        .version_one = STRIPE_VERSION_ONE,
-                                        .group = TABLE_OUTSIDE,
-                                        .word = verlock_take(lock)};
+    hold->held[0] =
+        (struct table_held){NULL, stripe, word, STRIPE_VERSION_ONE, false, TABLE_OUTSIDE};
 }
 
 static inline void table_release(struct table_hold *hold)
@@ -425,8 +419,7 @@ void table_record_read(const struct counter_table *t, uint64_t id, const uint64_
 void table_record_read_aux(struct table_record *record, const struct dict *aux, uint64_t id,
                            uint64_t subs);
 /* Makes the record of an id just this one, none if it has nothing set: uncounted, wherever it or a
- * part of it lay. Nobody else there. False: no room; again when the dicts have
- * grown. */
+ * part of it lay. Nobody else there. False: no room; again when the dicts have grown. */
 bool table_put_record(struct counter_table *t, const struct counter_locus *locus,
                       const struct table_record *record);
 
@@ -444,8 +437,7 @@ struct table_overlay {
 /* NULL: memory is refused. It takes at least this many entries. */
 struct table_overlay *table_overlay_create(const struct counter_table *t, struct engine_cold *cold,
                                            uint64_t extend_entries, uint64_t aux_entries);
-/* Makes the overlay that lies in front of a merge: wider than the one before, if that has become
- * half full. */
+/* Makes the overlay in front of a merge: wider than the one before, if that got half full. */
 struct table_overlay *table_overlay_create_next(const struct counter_table *t);
 /* So, of a table that is to be dumped, and was in vain for so many overruns. */
 struct table_overlay *table_overlay_create_tap(const struct counter_table *t,
@@ -476,8 +468,7 @@ bool table_overlay_put_grow(const struct counter_table *t, struct table_overlay 
 bool table_overlay_load(const struct counter_table *t, struct table_overlay *overlay,
                         const struct table_file *file, char error[ENGINE_ERROR_MAX]);
 
-/* Returns whether each change is journaled as the whole record, as it also is when the table is
- * tapped or dumped. */
+/* Returns whether each change is journaled as the whole record, as of a tapped or dumped table. */
 static inline bool table_is_whole(const struct counter_table *t)
 {
     return t->row.whole || t->overlay;

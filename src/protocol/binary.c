@@ -404,8 +404,7 @@ static inline bool parse_packet(struct parser *parser)
 
 /* Takes the increments that come next as long as they are as bare as the one before, and of its
  * opcode and key's length. Apart, so that they have the registers to themselves. */
-static __attribute__((noinline)) void take_increments(struct parser *parser,
-                                                      const struct request *before)
+static __attribute__((noinline)) void take_bare(struct parser *parser, const struct request *before)
 {
     struct request_batch *batch = parser->batch;
     const char *good = parser->bytes + before->begin;
@@ -442,7 +441,7 @@ static __attribute__((noinline)) void take_alike(struct parser *parser)
         return;
     }
     if (before->bare) {
-        take_increments(parser, before);
+        take_bare(parser, before);
     }
     while (parser->length - parser->at >= BINARY_HEADER_BYTES + body_length &&
            !protocol_is_full(parser->batch)) {

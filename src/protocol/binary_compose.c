@@ -374,9 +374,7 @@ static inline __attribute__((always_inline)) char *put_front(char *to, const str
 static char *room_of_hits(struct buf *out, const struct request_key *keys, size_t count,
                           size_t value_bytes)
 {
-    const struct request_key *last = &keys[count - 1];
-    /* of all keys, and of the headers between them */
-    size_t asked_bytes = (size_t)(last->bytes + last->length - keys[0].bytes);
+    size_t asked_bytes = protocol_keys_span(keys, count); /* with the headers between them */
     return buf_room(out,
                     BINARY_HEADER_BYTES + count * BINARY_FLAGS_BYTES + asked_bytes + value_bytes);
 }

@@ -300,14 +300,6 @@ void meta_compose_value(struct buf *out, const struct request *request,
     }
 }
 
-/* Returns at least the bytes of keys that were parsed together. */
-static inline size_t keys_span(const struct request_key *keys, size_t count)
-{
-    const struct request_key *last = &keys[count - 1];
-
-    return (size_t)(last->bytes + last->length - keys[0].bytes);
-}
-
 void meta_compose_values(struct buf *out, const struct request *request,
                          const struct request_key *keys, const struct found *found, size_t count,
                          size_t value_bytes, uint32_t flags)
@@ -322,7 +314,7 @@ void meta_compose_values(struct buf *out, const struct request *request,
         }
         return;
     }
-    char *start = buf_room(out, count * WORDS_MAX + keys_span(keys, count) + value_bytes);
+    char *start = buf_room(out, count * WORDS_MAX + protocol_keys_span(keys, count) + value_bytes);
     if (UNLIKELY(start == NULL)) {
         return;
     }
@@ -340,7 +332,7 @@ bool meta_compose_alike(struct buf *out, const struct request *request,
     if (!is_of_page(request)) {
         return false;
     }
-    char *start = buf_room(out, count * WORDS_MAX + keys_span(keys, count));
+    char *start = buf_room(out, count * WORDS_MAX + protocol_keys_span(keys, count));
     if (UNLIKELY(start == NULL)) {
         return true;
     }

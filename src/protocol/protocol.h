@@ -273,6 +273,13 @@ static inline uint32_t protocol_asked(const struct request *request)
     return request->joined ? request->keys : !request->more;
 }
 
+/* Returns the bytes of keys that were parsed one after the other, and of what is between them. */
+static inline size_t protocol_keys_span(const struct request_key *keys, size_t count)
+{
+    const struct request_key *last = &keys[count - 1];
+    return (size_t)(last->bytes + last->length - keys[0].bytes);
+}
+
 /* Where the keys end at the latest that may be joined to the batch's last request, of one key. */
 static inline const struct request_key *protocol_joined_end(const struct request_batch *batch,
                                                             const struct request *request)

@@ -164,8 +164,8 @@ static inline const char *parse_increment(const struct text_parser *parser, cons
 
 /* The same of those that come next, from `at` on, as far as they are of the verb of the one that
  * was just read, and end alike. Returns where they end. */
-static inline const char *take_increments(const struct text_parser *parser, const char *at,
-                                          const char *limit)
+static inline const char *take_like_it(const struct text_parser *parser, const char *at,
+                                       const char *limit)
 {
     struct request_batch *batch = parser->batch;
     const struct request *first = &batch->requests[batch->request_count - 1];
@@ -203,7 +203,7 @@ static __attribute__((noinline)) bool parse_increments(struct text_parser *parse
     const char *next;
     while (!protocol_is_full(parser->batch) &&
            (next = parse_increment(parser, at, limit)) != NULL) {
-        at = next < limit ? take_increments(parser, next, limit) : next;
+        at = next < limit ? take_like_it(parser, next, limit) : next;
     }
     parser->at = (size_t)(at - parser->bytes);
     return at != first;
