@@ -40,10 +40,8 @@ static void test_once_each(void **state)
     (void)state;
     harness_ask(fd, "set f:1.a 0 0 1\r\n1\r\nget f:1.a\r\nget f:1.a f:2.a\r\n",
                 "STORED\r\nVALUE f:1.a 0 1\r\n1\r\nEND\r\nVALUE f:1.a 0 1\r\n1\r\nEND\r\n");
-    harness_ask(fd,
-                "incr f:1.a 1\r\nincr f:1.a 1\r\nincr f:1.a 1\r\ndelete f:1.a\r\n"
-                "touch f:1.a 0\r\nmn\r\n",
-                "2\r\n3\r\n4\r\nDELETED\r\nNOT_FOUND\r\nMN\r\n");
+    harness_ask(fd, "incr f:1.a 1\r\nincr f:1.a 1\r\nincr f:1.a 1\r\n", "2\r\n3\r\n4\r\n");
+    harness_ask(fd, "delete f:1.a\r\ntouch f:1.a 0\r\nmn\r\n", "DELETED\r\nNOT_FOUND\r\nMN\r\n");
     harness_ask(fd, "mn\r\n", "MN\r\n"); /* the turn before has ended */
     assert_int_equal(timed(WATCH_STORE, WATCH_MEMORY), 1);
     assert_int_equal(timed(WATCH_GET, WATCH_MEMORY), 2);
