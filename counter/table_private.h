@@ -174,13 +174,16 @@ static inline uint64_t match_lanes(const struct counter_table *t, const shared_w
     return other >> t->lanes_skip;
 }
 
-/* The same with remainders of other widths: the place among the candidates, -1 if none. */
+/* The same with remainders of other widths: the place among the candidates, -1 if none. All `count`
+ * places are looked at: a step to the next one costs less than to find and reach a candidate. */
 static inline int match_each(const struct counter_table *t, const shared_word *words,
-                             uint32_t candidates, uint64_t rem)
+                             uint32_t candidates, uint32_t count, uint64_t rem)
 {
-    for (; candidates; candidates &= candidates - 1) {
-        unsigned place = (unsigned)__builtin_ctz(candidates);
-        if (group_rem(t, words, place) == rem) {
+    size_t at = t->rem_eight, step = t->shape.rem_bytes;
+    __asm__("" : "+r"(step)); /* else GCC loads it for each step */
+    for (uint32_t place = 0; place < count; place++, at += step) {
+        bool same = words_eight(words, at) >> t->rem_shift == rem;
+        if (UNLIKELY(same) && LIKELY(candidates >> place & 1)) {
             return (int)place;
         }
     }
@@ -198,14 +201,13 @@ static inline int table_match(const struct counter_table *t, const shared_word *
     uint32_t count = group_count(t, word);
     uint32_t candidates = (alternate ? choices : ~choices) & (uint32_t) ~(UINT64_MAX << count);
     if (UNLIKELY(t->lanes_end == 0)) {
-        return match_each(t, words, candidates, rem);
+        return match_each(t, words, candidates, count, rem);
     }
     candidates &= (uint32_t)~match_lanes(t, words, rem);
     return candidates ? __builtin_ctz(candidates) : -1;
 }
 
-/* Returns whether a record of this locus, which is inside the window, lies in a group. Nobody else
- * there. */
+/* Returns whether a record of this locus, inside the window, lies in a group. Nobody else there. */
 bool table_in_groups(const struct counter_table *t, const struct counter_locus *locus);
 
 /* A payload where it lies: in a group, or in local words. */
@@ -263,24 +265,30 @@ struct table_hold {
     unsigned count;
 };
 
+/* Takes the lock of the home of a locus inside the window. */
+static inline void table_hold_inside(const struct counter_table *t,
+                                     const struct counter_locus *locus, struct table_hold *hold)
+{
+    shared_word *words = group_words(t, locus->group);
+    verlock *lock = group_lock(t, words);
+    hold->count = 1;
+    hold->held[0] =
+        (struct table_held){words, lock, verlock_take(lock), t->version_one, false, locus->group};
+}
+
 /* Takes the lock of a locus' home. */
 static inline void table_hold_home(const struct counter_table *t, const struct counter_locus *locus,
                                    struct table_hold *hold)
 {
-    struct table_held *home = &hold->held[0];
-    hold->count = 1;
-    home->changed = false;
-    home->group = locus->group;
-    if (UNLIKELY(locus->group == TABLE_OUTSIDE)) {
-        home->words = NULL;
-        home->lock = stripe_lock(t, locus->id);
-        home->version_one = STRIPE_VERSION_ONE;
-    } else {
-        home->words = group_words(t, locus->group);
-        home->lock = group_lock(t, home->words);
-        home->version_one = t->version_one;
+    if (LIKELY(locus->group != TABLE_OUTSIDE)) {
+        table_hold_inside(t, locus, hold);
+        return;
     }
-    home->word = verlock_take(home->lock);
+    verlock *stripe = stripe_lock(t, locus->id);
+    uint32_t word = verlock_take(stripe);
+    hold->count = 1;
+    hold->held[0] =
+        (struct table_held){NULL, stripe, word, STRIPE_VERSION_ONE, false, TABLE_OUTSIDE};
 }
 
 static inline void table_release(struct table_hold *hold)
@@ -411,8 +419,7 @@ void table_record_read(const struct counter_table *t, uint64_t id, const uint64_
 void table_record_read_aux(struct table_record *record, const struct dict *aux, uint64_t id,
                            uint64_t subs);
 /* Makes the record of an id just this one, none if it has nothing set: uncounted, wherever it or a
- * part of it lay. Nobody else there. False: no room; again when the dicts have
- * grown. */
+ * part of it lay. Nobody else there. False: no room; again when the dicts have grown. */
 bool table_put_record(struct counter_table *t, const struct counter_locus *locus,
                       const struct table_record *record);
 
@@ -430,8 +437,7 @@ struct table_overlay {
 /* NULL: memory is refused. It takes at least this many entries. */
 struct table_overlay *table_overlay_create(const struct counter_table *t, struct engine_cold *cold,
                                            uint64_t extend_entries, uint64_t aux_entries);
-/* Makes the overlay that lies in front of a merge: wider than the one before, if that has become
- * half full. */
+/* Makes the overlay in front of a merge: wider than the one before, if that got half full. */
 struct table_overlay *table_overlay_create_next(const struct counter_table *t);
 /* So, of a table that is to be dumped, and was in vain for so many overruns. */
 struct table_overlay *table_overlay_create_tap(const struct counter_table *t,
@@ -462,8 +468,7 @@ bool table_overlay_put_grow(const struct counter_table *t, struct table_overlay 
 bool table_overlay_load(const struct counter_table *t, struct table_overlay *overlay,
                         const struct table_file *file, char error[ENGINE_ERROR_MAX]);
 
-/* Returns whether each change is journaled as the whole record, as it also is when the table is
- * tapped or dumped. */
+/* Returns whether each change is journaled as the whole record, as of a tapped or dumped table. */
 static inline bool table_is_whole(const struct counter_table *t)
 {
     return t->row.whole || t->overlay;

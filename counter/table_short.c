@@ -94,7 +94,7 @@ bool counter_table_add(struct counter_table *t, const struct counter_locus *locu
         return false;
     }
     struct table_hold hold;
-    table_hold_home(t, locus, &hold);
+    table_hold_inside(t, locus, &hold);
     bool added = add_held(t, locus, &hold.held[0], add);
     table_release(&hold);
     if (UNLIKELY(!added)) {
@@ -153,7 +153,7 @@ bool counter_table_put(struct counter_table *t, const struct counter_locus *locu
         return false;
     }
     struct table_hold hold;
-    table_hold_home(t, locus, &hold);
+    table_hold_inside(t, locus, &hold);
     bool done = put_held(t, locus, &hold.held[0], put);
     table_release(&hold);
     if (UNLIKELY(!done)) {

@@ -305,7 +305,8 @@ struct engine {
     uint32_t space;                   /* number of the space, for changes */
     uint32_t flags;                   /* value-flags: the flags values are read back with */
     bool role_cache;                  /* role: cache, else store */
-    char only_value; /* what each key that is there reads as, of one byte; 0: they have values */
+    char only_value; /* what each key that is there reads as, of one byte, with one token; 0: they
+                        have values */
     struct engine_keeper keeper;  /* set by the server before the engine is shared */
     struct engine_keeper imager;  /* likewise: told that row_images_wanted() */
     struct engine_growth *growth; /* likewise; NULL: there is none */

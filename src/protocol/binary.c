@@ -69,10 +69,17 @@ struct command {
 
 /* ---- what packets hold beside key and value ---- */
 
+static const char one_digit[] = "0123456789";
+
 /* The number in digits, as every dialect hands it on. */
 static void put_digits(struct request_batch *batch, struct request *request, uint64_t number)
 {
     CHECK(batch->scratch_used + NUM_DIGITS_MAX <= PROTOCOL_SCRATCH_BYTES);
+    if (number < sizeof(one_digit) - 1) { /* most deltas */
+        request->value = &one_digit[number];
+        request->value_length = 1;
+        return;
+    }
     char *digits = batch->scratch + batch->scratch_used;
     request->value = digits;
     request->value_length = (uint32_t)num_print(digits, number);
@@ -395,6 +402,32 @@ static inline bool parse_packet(struct parser *parser)
     return true;
 }
 
+/* Takes the increments that come next as long as they are as bare as the one before, and of its
+ * opcode and key's length. Apart, so that they have the registers to themselves. */
+static __attribute__((noinline)) void take_bare(struct parser *parser, const struct request *before)
+{
+    struct request_batch *batch = parser->batch;
+    const char *good = parser->bytes + before->begin;
+    const size_t size = before->end - before->begin;
+    const size_t key_at = BINARY_HEADER_BYTES + EXTRAS_ARITHMETIC;
+    const char *header = parser->bytes + parser->at;
+    const char *end = parser->bytes + parser->length;
+    for (; (size_t)(end - header) >= size && !protocol_is_full(batch); header += size) {
+        const char *extras = header + BINARY_HEADER_BYTES;
+        const struct request_key key = {header + key_at, (uint32_t)(size - key_at)};
+        if (binary_read64(header) != binary_read64(good) ||
+            binary_read32(header + 8) != binary_read32(good + 8) ||
+            binary_read64(header + 16) != 0 || binary_read32(extras + 16) != CREATE_NEVER_MARK) {
+            break;
+        }
+        size_t begin = (size_t)(header - parser->bytes);
+        struct request *request = protocol_push_alike(batch, &key, begin, begin + size);
+        binary_fill_asked(&request->binary, header);
+        put_digits(batch, request, binary_read64(extras));
+    }
+    parser->at = (size_t)(header - parser->bytes);
+}
+
 /* Takes the packets that come next as long as they are whole, and of opcode and lengths as the one
  * before: if that was good, they are. */
 static __attribute__((noinline)) void take_alike(struct parser *parser)
@@ -406,6 +439,9 @@ static __attribute__((noinline)) void take_alike(struct parser *parser)
     uint32_t body_length = binary_read32(good + 8);
     if (before->refusal != REPLY_OK) {
         return;
+    }
+    if (before->bare) {
+        take_bare(parser, before);
     }
     while (parser->length - parser->at >= BINARY_HEADER_BYTES + body_length &&
            !protocol_is_full(parser->batch)) {
@@ -487,6 +523,7 @@ const struct codec *binary_codec(void)
         .reply_bytes_max = binary_compose_bytes_max,
         .compose_value = binary_compose_value,
         .compose_values = binary_compose_values,
+        .compose_alike = binary_compose_alike,
         .compose_miss = binary_compose_miss,
         .compose_end = binary_compose_end,
         .compose_stat = binary_compose_stat,

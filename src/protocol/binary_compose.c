@@ -341,45 +341,79 @@ void binary_compose_value(struct buf *out, const struct request *request,
     put_packet(out, &answer);
 }
 
-/* The packet of a hit of a joined request, from `to` on; all share but the key's length of the
- * first word. */
-static inline __attribute__((always_inline)) char *put_hit(char *to, uint64_t first, uint32_t flags,
-                                                           bool shows_key,
-                                                           const struct request_key *key,
-                                                           const struct found *found)
+/* What hits of a joined request share. */
+struct alike {
+    uint64_t first; /* word of the header, but for the key's length */
+    uint32_t flags;
+    bool shows_key;
+};
+
+static struct alike alike_of(const struct request *request, uint32_t flags)
 {
-    uint32_t key_length = shows_key ? key->length : 0;
-    uint32_t body_length = BINARY_FLAGS_BYTES + key_length + (uint32_t)found->value_length;
-    to = put64(to, first | (uint64_t)key_length << 32);
-    to = put32(to, body_length);
+    return (struct alike){.first = (uint64_t)ANSWER_MAGIC << 56 |
+                                   (uint64_t)request->binary.opcode << 48 |
+                                   (uint64_t)BINARY_FLAGS_BYTES << 24,
+                          .flags = flags,
+                          .shows_key = answers_key(request)};
+}
+
+/* The packet of such a hit, up to its value. */
+static inline __attribute__((always_inline)) char *put_front(char *to, const struct alike *alike,
+                                                             const struct request_key *key,
+                                                             uint64_t cas, uint32_t value_length)
+{
+    uint32_t key_length = alike->shows_key ? key->length : 0;
+    to = put64(to, alike->first | (uint64_t)key_length << 32);
+    to = put32(to, BINARY_FLAGS_BYTES + key_length + value_length);
     to = text_put(to, key->bytes - BINARY_HEADER_BYTES + 12, sizeof(uint32_t)); /* opaque */
-    to = put32(put64(to, found->cas), flags);
-    if (shows_key) {
-        to = text_put_short(to, key->bytes, key_length);
-    }
-    return binary_compose_put(to, found->value, found->value_length);
+    to = put32(put64(to, cas), alike->flags);
+    return alike->shows_key ? text_put_short(to, key->bytes, key_length) : to;
+}
+
+/* Room for that of `count` keys, and their values. */
+static char *room_of_hits(struct buf *out, const struct request_key *keys, size_t count,
+                          size_t value_bytes)
+{
+    size_t asked_bytes = protocol_keys_span(keys, count); /* with the headers between them */
+    return buf_room(out,
+                    BINARY_HEADER_BYTES + count * BINARY_FLAGS_BYTES + asked_bytes + value_bytes);
 }
 
 void binary_compose_values(struct buf *out, const struct request *request,
                            const struct request_key *keys, const struct found *found, size_t count,
                            size_t value_bytes, uint32_t flags)
 {
-    const struct request_key *last = &keys[count - 1];
-    /* of all keys, and of the headers between them */
-    size_t asked_bytes = (size_t)(last->bytes + last->length - keys[0].bytes);
-    char *start =
-        buf_room(out, BINARY_HEADER_BYTES + count * BINARY_FLAGS_BYTES + asked_bytes + value_bytes);
+    const struct alike alike = alike_of(request, flags);
+    char *start = room_of_hits(out, keys, count, value_bytes);
     if (UNLIKELY(start == NULL)) {
         return;
     }
-    bool shows_key = answers_key(request);
-    uint64_t first = (uint64_t)ANSWER_MAGIC << 56 | (uint64_t)request->binary.opcode << 48 |
-                     (uint64_t)BINARY_FLAGS_BYTES << 24;
     char *to = start;
     for (size_t i = 0; i < count; i++) {
-        to = put_hit(to, first, flags, shows_key, &keys[i], &found[i]);
+        to = put_front(to, &alike, &keys[i], found[i].cas, (uint32_t)found[i].value_length);
+        to = binary_compose_put(to, found[i].value, found[i].value_length);
     }
     buf_commit(out, (size_t)(to - start));
+}
+
+bool binary_compose_alike(struct buf *out, const struct request *request,
+                          const struct request_key *keys, const struct found *found, size_t count,
+                          uint32_t flags)
+{
+    const struct alike alike = alike_of(request, flags);
+    uint64_t cas = found->cas;
+    char value = *found->value;
+    char *start = room_of_hits(out, keys, count, count);
+    if (UNLIKELY(start == NULL)) {
+        return true;
+    }
+    char *to = start;
+    for (size_t i = 0; i < count; i++) {
+        to = put_front(to, &alike, &keys[i], cas, 1);
+        *to++ = value;
+    }
+    buf_commit(out, (size_t)(to - start));
+    return true;
 }
 
 /* Has the key in place of words, where a hit has it. */

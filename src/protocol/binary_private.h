@@ -123,6 +123,9 @@ void binary_compose_value(struct buf *out, const struct request *request,
 void binary_compose_values(struct buf *out, const struct request *request,
                            const struct request_key *keys, const struct found *found, size_t count,
                            size_t value_bytes, uint32_t flags);
+bool binary_compose_alike(struct buf *out, const struct request *request,
+                          const struct request_key *keys, const struct found *found, size_t count,
+                          uint32_t flags);
 void binary_compose_miss(struct buf *out, const struct request *request,
                          const struct request_key *key);
 void binary_compose_end(struct buf *out, const struct request *request);

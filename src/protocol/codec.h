@@ -52,9 +52,10 @@ struct codec {
     void (*compose_values)(struct buf *out, const struct request *request,
                            const struct request_key *keys, const struct found *found, size_t count,
                            size_t value_bytes, uint32_t flags);
-    /* The same of keys whose values are all this one byte, of a request without meta flags that
-     * wants no tokens. NULL: each with its value. */
-    void (*compose_alike)(struct buf *out, const struct request_key *keys, size_t count, char value,
+    /* The same of keys that have all the same value, of one byte, and token. False: nothing was
+     * done, this request is for compose_values(). */
+    bool (*compose_alike)(struct buf *out, const struct request *request,
+                          const struct request_key *keys, const struct found *found, size_t count,
                           uint32_t flags);
     /* Composes the answer for a key of a get that was not found. NULL: it has none. */
     void (*compose_miss)(struct buf *out, const struct request *request,

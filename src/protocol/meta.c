@@ -120,6 +120,7 @@ static void extend(struct text_parser *parser, struct request *request,
 static void dress(struct text_parser *parser, struct request *request, const struct text_line *line,
                   const struct meta_line *meta, uint64_t of_ids)
 {
+    parser->batch->any_meta = true;
     parser->batch->scratch_used += meta->scratch_bytes;
     request->quiet = has(meta, 'q') ? QUIET_USUAL : QUIET_NO;
     request->want_cas = has(meta, 'c');
@@ -360,24 +361,11 @@ static bool read_ending(const char *at, const char *end, bool is_get, struct tex
     if (newline == end || *newline != '\n') {
         return false;
     }
-    size_t line = (size_t)(newline + 1 - at);
-    read->text = text_word(at, line);
-    read->mask = line <= TEXT_WORD_BYTES ? text_word_mask(line) : 0;
+    read->ending = text_ending_of(at, (size_t)(newline + 1 - at));
     read->letters = letters;
     read->length = (uint8_t)(text_end - at); /* two bytes a letter, each once */
-    read->line = (uint8_t)line;
     read->is_get = is_get;
     return true;
-}
-
-/* Returns whether that is what the line before had. */
-static inline bool ends_alike(const char *at, const char *end, bool is_get,
-                              const struct text_letters *before)
-{
-    size_t left = (size_t)(end - at);
-    uint64_t text = text_word(at, LIKELY(left >= TEXT_WORD_BYTES) ? TEXT_WORD_BYTES : left);
-    return before->mask != 0 && before->is_get == is_get && left >= before->line &&
-           ((text ^ before->text) & before->mask) == 0;
 }
 
 #define VERB_BYTES (sizeof("mg ") - 1)
@@ -385,7 +373,7 @@ static inline bool ends_alike(const char *at, const char *end, bool is_get,
 /* Joins the gets to this one that come after it, as far as their lines are whole and end alike. */
 static __attribute__((noinline)) void join_gets(struct text_parser *parser, struct request *request)
 {
-    const struct text_letters *ending = &parser->letters;
+    const struct text_ending *ending = &parser->letters.ending;
     const char *end = parser->bytes + parser->length;
     const char *at = parser->bytes + parser->at;
     struct request_key *key = &parser->batch->keys[request->first_key + 1];
@@ -395,11 +383,11 @@ static __attribute__((noinline)) void join_gets(struct text_parser *parser, stru
         const char *bytes = at + VERB_BYTES;
         const char *space = text_marks_near(bytes, end);
         size_t length = (size_t)(space - bytes);
-        if (length - 1 >= PROTOCOL_KEY_MAX || !ends_alike(space, end, true, ending)) {
+        if (length - 1 >= PROTOCOL_KEY_MAX || !text_ends_alike(space, end, ending)) {
             break;
         }
         *key++ = (struct request_key){.bytes = bytes, .length = (uint32_t)length};
-        at = space + ending->line;
+        at = space + ending->length;
     }
     parser->at = (size_t)(at - parser->bytes);
     protocol_join(parser->batch, request, key, parser->at);
@@ -412,9 +400,10 @@ void meta_part(const struct request_batch *batch, const struct request *joined, 
 }
 
 /* Fills what the letters of a line ask for, and where it is, from the key to the last of them. */
-static inline void dress_letters(struct request *request, const struct text_token *key,
-                                 size_t length, uint64_t letters)
+static inline void dress_letters(const struct text_parser *parser, struct request *request,
+                                 const struct text_token *key, size_t length, uint64_t letters)
 {
+    parser->batch->any_meta = true;
     request->quiet = (letters & META_LETTER('q')) != 0 ? QUIET_USUAL : QUIET_NO;
     request->want_cas = (letters & META_LETTER('c')) != 0;
     request->meta.line = key->bytes;
@@ -452,51 +441,52 @@ static bool parse_set(struct text_parser *parser, const char *end)
     struct request *request =
         text_push(parser, VERB_SET, parser->at, (size_t)(data + bytes + 2 - parser->bytes));
     text_push_key(parser, request, &key);
-    dress_letters(request, &key, (size_t)(text_end - key.bytes), letters);
+    dress_letters(parser, request, &key, (size_t)(text_end - key.bytes), letters);
     request->value = data;
     request->value_length = (uint32_t)bytes;
     request->bare = bytes <= PROTOCOL_VALUE_MAX;
     return true;
 }
 
-/* Adds the increment of this key; its line ends as parser->letters says. */
-static inline void push_increment(struct text_parser *parser, const struct text_token *key,
-                                  size_t begin, size_t end)
+/* Adds the increment at parser->at, of this key; its line ends as parser->letters says. */
+static inline void push_increment(struct text_parser *parser, const struct text_token *key)
 {
-    const struct text_letters *ending = &parser->letters;
-    uint64_t letters = ending->letters;
-    struct request *request = protocol_push(parser->batch, VERB_INCR, begin, end, &parser->state);
+    const struct text_letters *read = &parser->letters;
+    size_t end = (size_t)(key->bytes + key->length + read->ending.length - parser->bytes);
+    struct request *request = text_push(parser, VERB_INCR, parser->at, end);
     text_push_key(parser, request, key);
-    dress_letters(request, key, key->length + ending->length, letters);
+    dress_letters(parser, request, key, key->length + read->length, read->letters);
     request->meta.letters_alone = true;
     request->value = delta_one;
     request->value_length = sizeof(delta_one) - 1;
-    request->bare = (letters & ~META_LETTER('q')) == META_LETTER('v');
+    request->bare = (read->letters & ~META_LETTER('q')) == META_LETTER('v');
 }
 
-/* Takes the increments that come next, as far as their lines are whole and end as the one at
- * parser->at, whose key this is. Apart, so that they have the registers to themselves. */
-static __attribute__((noinline)) void take_increments(struct text_parser *parser,
-                                                      struct text_token key)
+/* Takes the increments that come after it, as far as their lines are whole and end alike. Apart, so
+ * that they have the registers to themselves. */
+static __attribute__((noinline)) void take_increments(struct text_parser *parser)
 {
-    const size_t line = parser->letters.line;
+    const struct text_ending ending = parser->letters.ending;
+    const uint32_t flags_length = parser->letters.length;
     const char *end = parser->bytes + parser->length;
-    const char *next = key.bytes + key.length + line;
-    push_increment(parser, &key, parser->at, (size_t)(next - parser->bytes));
-    while (!protocol_is_full(parser->batch) && end - next > (ptrdiff_t)TEXT_WORD_BYTES &&
-           memcmp(next, "ma ", VERB_BYTES) == 0) {
-        const char *at = next;
-        key.bytes = at + VERB_BYTES;
-        const char *space = text_marks_near(key.bytes, end);
-        key.length = (size_t)(space - key.bytes);
-        if (key.length - 1 >= PROTOCOL_KEY_MAX ||
-            !ends_alike(space, end, false, &parser->letters)) {
+    const char *at = parser->bytes + parser->at;
+    while (!protocol_is_full(parser->batch) && end - at > (ptrdiff_t)TEXT_WORD_BYTES &&
+           memcmp(at, "ma ", VERB_BYTES) == 0) {
+        const char *bytes = at + VERB_BYTES;
+        const char *space = text_marks_near(bytes, end);
+        const struct request_key key = {bytes, (uint32_t)(space - bytes)};
+        if (key.length - 1 >= PROTOCOL_KEY_MAX || !text_ends_alike(space, end, &ending)) {
             break;
         }
-        next = space + line;
-        push_increment(parser, &key, (size_t)(at - parser->bytes), (size_t)(next - parser->bytes));
+        const char *next = space + ending.length;
+        struct request *request = protocol_push_alike(
+            parser->batch, &key, (size_t)(at - parser->bytes), (size_t)(next - parser->bytes));
+        request->meta.line = bytes;
+        request->meta.length = key.length + flags_length;
+        request->meta.key_length = (uint16_t)key.length;
+        at = next;
     }
-    parser->at = (size_t)(next - parser->bytes);
+    parser->at = (size_t)(at - parser->bytes);
 }
 
 /* mg, ma */
@@ -504,22 +494,26 @@ static bool parse_letters(struct text_parser *parser, bool is_get, const char *e
 {
     struct text_token key = {.bytes = parser->bytes + parser->at + VERB_BYTES};
     const char *space = text_marks_near(key.bytes, end);
-    struct text_letters *ending = &parser->letters;
+    struct text_letters *letters = &parser->letters;
     key.length = (size_t)(space - key.bytes);
     if (space == end || *space != ' ' || key.length - 1 >= PROTOCOL_KEY_MAX) {
         return false;
     }
-    if (!ends_alike(space, end, is_get, ending) && !read_ending(space, end, is_get, ending)) {
+    bool alike = letters->is_get == is_get && text_ends_alike(space, end, &letters->ending);
+    if (!alike && !read_ending(space, end, is_get, letters)) {
         return false;
     }
     if (!is_get) {
-        take_increments(parser, key);
+        push_increment(parser, &key);
+        if (parser->at < parser->length) {
+            take_increments(parser);
+        }
         return true;
     }
-    struct request *request =
-        text_push(parser, VERB_GET, parser->at, (size_t)(space + ending->line - parser->bytes));
+    size_t line_end = (size_t)(space + letters->ending.length - parser->bytes);
+    struct request *request = text_push(parser, VERB_GET, parser->at, line_end);
     text_push_key(parser, request, &key);
-    dress_letters(request, &key, key.length + ending->length, ending->letters);
+    dress_letters(parser, request, &key, key.length + letters->length, letters->letters);
     request->meta.letters_alone = true;
     if (parser->at < parser->length && parser->batch->joins) {
         join_gets(parser, request);

@@ -42,6 +42,8 @@ void meta_compose_value(struct buf *out, const struct request *request,
 void meta_compose_values(struct buf *out, const struct request *request,
                          const struct request_key *keys, const struct found *found, size_t count,
                          size_t value_bytes, uint32_t flags);
+bool meta_compose_alike(struct buf *out, const struct request *request,
+                        const struct request_key *keys, const struct found *found, size_t count);
 void meta_compose_miss(struct buf *out, const struct request *request,
                        const struct request_key *key);
 /* Any reply but the three errors. */

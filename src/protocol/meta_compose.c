@@ -314,9 +314,7 @@ void meta_compose_values(struct buf *out, const struct request *request,
         }
         return;
     }
-    const struct request_key *last = &keys[count - 1];
-    size_t key_bytes = (size_t)(last->bytes + last->length - keys[0].bytes); /* and more */
-    char *start = buf_room(out, count * WORDS_MAX + key_bytes + value_bytes);
+    char *start = buf_room(out, count * WORDS_MAX + protocol_keys_span(keys, count) + value_bytes);
     if (UNLIKELY(start == NULL)) {
         return;
     }
@@ -326,6 +324,32 @@ void meta_compose_values(struct buf *out, const struct request *request,
         to = put_page_hit(to, shows_key, &keys[i], found[i].value, found[i].value_length);
     }
     buf_commit(out, (size_t)(to - start));
+}
+
+bool meta_compose_alike(struct buf *out, const struct request *request,
+                        const struct request_key *keys, const struct found *found, size_t count)
+{
+    if (!is_of_page(request)) {
+        return false;
+    }
+    char *start = buf_room(out, count * WORDS_MAX + protocol_keys_span(keys, count));
+    if (UNLIKELY(start == NULL)) {
+        return true;
+    }
+    const char rest[8] = {'\r', '\n', *found->value, '\r', '\n'}; /* copied whole */
+    const size_t rest_length = 5;
+    bool shows_key = asks(request, 'k');
+    char *to = start;
+    for (size_t i = 0; i < count; i++) {
+        to = TEXT_PUT(to, "VA 1");
+        if (shows_key) {
+            to = text_put_short(TEXT_PUT(to, " k"), keys[i].bytes, keys[i].length);
+        }
+        memcpy(to, rest, sizeof(rest));
+        to += rest_length;
+    }
+    buf_commit(out, (size_t)(to - start));
+    return true;
 }
 
 void meta_compose_miss(struct buf *out, const struct request *request,

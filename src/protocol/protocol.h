@@ -210,6 +210,7 @@ struct request {
 struct request_batch {
     uint32_t value_max; /* set by the server before parse: data longer than that is refused */
     bool joins;         /* likewise: gets of one key each may be joined */
+    bool any_meta;      /* not by the server: one of its requests has `meta` */
     uint32_t request_count;
     uint32_t key_count;
     uint32_t scratch_used;       /* of scratch: decoded keys, deltas as digits */
@@ -250,10 +251,33 @@ static inline struct request *protocol_push(struct request_batch *batch, enum ve
     return request;
 }
 
+/* Returns the batch's next request, for which there is room, as its last one but for its key and
+ * its bytes. */
+static inline struct request *protocol_push_alike(struct request_batch *batch,
+                                                  const struct request_key *key, size_t begin,
+                                                  size_t end)
+{
+    CHECK(batch->request_count - 1 < PROTOCOL_BATCH_REQUESTS - 1);
+    struct request *request = &batch->requests[batch->request_count++];
+    *request = request[-1];
+    request->first_key = batch->key_count;
+    request->begin = begin;
+    request->end = end;
+    batch->keys[batch->key_count++] = *key;
+    return request;
+}
+
 /* Returns how many requests of the client end with it; a block of a longer get is none. */
 static inline uint32_t protocol_asked(const struct request *request)
 {
     return request->joined ? request->keys : !request->more;
+}
+
+/* Returns the bytes of keys that were parsed one after the other, and of what is between them. */
+static inline size_t protocol_keys_span(const struct request_key *keys, size_t count)
+{
+    const struct request_key *last = &keys[count - 1];
+    return (size_t)(last->bytes + last->length - keys[0].bytes);
 }
 
 /* Where the keys end at the latest that may be joined to the batch's last request, of one key. */

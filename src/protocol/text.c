@@ -136,14 +136,19 @@ static inline const char *parse_increment(const struct text_parser *parser, cons
     if (verb == VERB_ERROR) {
         return NULL;
     }
-    struct text_marks marks = text_marks_begin(key, end);
-    const char *space = text_marks_next(&marks);
-    const char *newline = text_marks_next(&marks);
-    if (newline == end || *space != ' ' || *newline != '\n') {
+    const char *space = text_marks_near(key, end);
+    if (space == end || *space != ' ') {
         return NULL;
     }
     const char *delta = space + 1;
-    const char *delta_end = text_tokens_line_end(delta, newline);
+    const char *delta_end = delta;
+    while (delta_end < end && (unsigned char)*delta_end > ' ') { /* one digit, as a rule */
+        delta_end++;
+    }
+    const char *newline = delta_end + (delta_end < end && *delta_end == '\r');
+    if (newline == end || *newline != '\n') {
+        return NULL;
+    }
     struct text_token token = {.bytes = key, .length = (size_t)(space - key)};
     if (token.length - 1 >= PROTOCOL_KEY_MAX || delta_end == delta || *delta == 'n') {
         return NULL; /* the last: of noreply, maybe */
@@ -157,6 +162,37 @@ static inline const char *parse_increment(const struct text_parser *parser, cons
     return newline + 1;
 }
 
+/* The same of those that come next, from `at` on, as far as they are of the verb of the one that
+ * was just read, and end alike. Returns where they end. */
+static inline const char *take_like_it(const struct text_parser *parser, const char *at,
+                                       const char *limit)
+{
+    struct request_batch *batch = parser->batch;
+    const struct request *first = &batch->requests[batch->request_count - 1];
+    const uint64_t verb_mask = text_word_mask(INCREMENT_VERB);
+    uint64_t verb = text_word(parser->bytes + first->begin, TEXT_WORD_BYTES) & verb_mask;
+    const struct text_ending ending =
+        text_ending_of(first->value - 1, (size_t)(at + 1 - first->value));
+    if (ending.mask == 0) {
+        return at;
+    }
+    while (limit - at >= INCREMENT_VERB + (ptrdiff_t)TEXT_WORD_BYTES &&
+           (text_word(at, TEXT_WORD_BYTES) & verb_mask) == verb && !protocol_is_full(batch)) {
+        const char *bytes = at + INCREMENT_VERB;
+        const char *space = text_marks_near(bytes, limit);
+        const struct request_key key = {bytes, (uint32_t)(space - bytes)};
+        if (key.length - 1 >= PROTOCOL_KEY_MAX || !text_ends_alike(space, limit, &ending)) {
+            break;
+        }
+        const char *next = space + ending.length;
+        struct request *request = protocol_push_alike(batch, &key, (size_t)(at - parser->bytes),
+                                                      (size_t)(next - parser->bytes));
+        request->value = space + 1;
+        at = next;
+    }
+    return at;
+}
+
 /* The same of as many as follow each other. False: there is none. Apart, so that they have the
  * registers to themselves. */
 static __attribute__((noinline)) bool parse_increments(struct text_parser *parser)
@@ -164,12 +200,11 @@ static __attribute__((noinline)) bool parse_increments(struct text_parser *parse
     const char *first = parser->bytes + parser->at;
     const char *limit = parser->bytes + parser->length;
     const char *at = first;
-    const char *next = first;
-    do {
-        at = next;
-        next = parse_increment(parser, at, limit);
-    } while (next != NULL && !protocol_is_full(parser->batch));
-    at = next != NULL ? next : at;
+    const char *next;
+    while (!protocol_is_full(parser->batch) &&
+           (next = parse_increment(parser, at, limit)) != NULL) {
+        at = next < limit ? take_like_it(parser, next, limit) : next;
+    }
     parser->at = (size_t)(at - parser->bytes);
     return at != first;
 }
@@ -334,6 +369,7 @@ static enum protocol_result text_parse(const struct protocol_state *state, const
     struct text_parser parser = {
         .bytes = bytes, .length = length, .at = 0, .state = *state, .batch = batch};
     enum text_step last;
+    batch->any_meta = false;
     batch->request_count = 0;
     batch->key_count = 0;
     batch->scratch_used = 0;

@@ -103,14 +103,6 @@ void text_compose_value(struct buf *out, const struct request *request,
     }
 }
 
-/* Returns the bytes of keys of one line, and of what is between them. */
-static inline size_t keys_span(const struct request_key *keys, size_t count)
-{
-    const struct request_key *last = &keys[count - 1];
-
-    return (size_t)(last->bytes + last->length - keys[0].bytes);
-}
-
 void text_compose_values(struct buf *out, const struct request *request,
                          const struct request_key *keys, const struct found *found, size_t count,
                          size_t value_bytes, uint32_t flags)
@@ -119,7 +111,7 @@ void text_compose_values(struct buf *out, const struct request *request,
         meta_compose_values(out, request, keys, found, count, value_bytes, flags);
         return;
     }
-    size_t key_bytes = keys_span(keys, count);
+    size_t key_bytes = protocol_keys_span(keys, count);
     char words[FLAGS_BYTES] = {0};
     size_t words_length = put_flags(words, flags);
     char *start = buf_room(out, count * HIT_BYTES_MAX + key_bytes + value_bytes);
@@ -135,17 +127,24 @@ void text_compose_values(struct buf *out, const struct request *request,
     buf_commit(out, (size_t)(to - start));
 }
 
-void text_compose_alike(struct buf *out, const struct request_key *keys, size_t count, char value,
+bool text_compose_alike(struct buf *out, const struct request *request,
+                        const struct request_key *keys, const struct found *found, size_t count,
                         uint32_t flags)
 {
-    size_t key_bytes = keys_span(keys, count);
+    if (request->meta.line != NULL) {
+        return meta_compose_alike(out, request, keys, found, count);
+    }
+    if (request->want_cas) {
+        return false;
+    }
+    size_t key_bytes = protocol_keys_span(keys, count);
     char rest[FLAGS_BYTES] = {0}; /* what stands after each key */
     char *rest_end = TEXT_PUT(rest + put_flags(rest, flags), "1\r\n");
-    *rest_end++ = value;
+    *rest_end++ = *found->value;
     size_t rest_length = (size_t)(TEXT_PUT(rest_end, "\r\n") - rest);
     char *start = buf_room(out, count * HIT_BYTES_MAX + key_bytes);
     if (UNLIKELY(start == NULL)) {
-        return;
+        return true;
     }
     char *to = start;
     for (size_t i = 0; i < count; i++) {
@@ -154,6 +153,7 @@ void text_compose_alike(struct buf *out, const struct request_key *keys, size_t 
         to += rest_length;
     }
     buf_commit(out, (size_t)(to - start));
+    return true;
 }
 
 void text_compose_miss(struct buf *out, const struct request *request,

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text_word.h"
 #include "protocol/codec.h"
 
 #define TEXT_TOKENS_MAX 7           /* tokens of the longest command: cas with noreply */
@@ -25,13 +26,34 @@ enum text_step {
     TEXT_CLOSE,
 };
 
-/* What stands after the key of a meta line whose flags are letters alone, to the newline, if that
- * takes at most a word: lines of a page are alike there. */
+/* What stands after the key of a line, to the newline, if that takes at most a word: lines that
+ * follow each other are alike there. */
+struct text_ending {
+    uint64_t text, mask; /* mask 0: none was read yet, or it is longer */
+    size_t length;
+};
+
+static inline struct text_ending text_ending_of(const char *at, size_t length)
+{
+    uint64_t mask = length <= TEXT_WORD_BYTES ? text_word_mask(length) : 0;
+    return (struct text_ending){.text = text_word(at, length), .mask = mask, .length = length};
+}
+
+/* Returns whether a line that goes on at `at` ends so. */
+static inline bool text_ends_alike(const char *at, const char *end,
+                                   const struct text_ending *ending)
+{
+    size_t left = (size_t)(end - at);
+    uint64_t text = text_word(at, LIKELY(left >= TEXT_WORD_BYTES) ? TEXT_WORD_BYTES : left);
+    return ((text ^ ending->text) & ending->mask) == 0 && left >= ending->length &&
+           ending->mask != 0;
+}
+
+/* That of a meta line whose flags are letters alone. */
 struct text_letters {
-    uint64_t text, mask; /* mask 0: none was read yet */
+    struct text_ending ending;
     uint64_t letters;
-    uint8_t length; /* of the flags … */
-    uint8_t line;   /* … and with the newline */
+    uint8_t length; /* of the flags */
     bool is_get;
 };
 
@@ -176,7 +198,8 @@ void text_compose_value(struct buf *out, const struct request *request,
 void text_compose_values(struct buf *out, const struct request *request,
                          const struct request_key *keys, const struct found *found, size_t count,
                          size_t value_bytes, uint32_t flags);
-void text_compose_alike(struct buf *out, const struct request_key *keys, size_t count, char value,
+bool text_compose_alike(struct buf *out, const struct request *request,
+                        const struct request_key *keys, const struct found *found, size_t count,
                         uint32_t flags);
 void text_compose_miss(struct buf *out, const struct request *request,
                        const struct request_key *key);

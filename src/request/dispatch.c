@@ -139,6 +139,20 @@ static bool dispatch_has_room(struct dispatch_worker *worker, const struct reque
     return out->capacity - out->length >= most || buf_room(out, most) != NULL;
 }
 
+static void count_meta(struct dispatch_worker *worker, uint32_t answered)
+{
+    const struct request_batch *batch = &worker->batch;
+    uint64_t meta = 0;
+
+    if (LIKELY(!batch->any_meta)) {
+        return;
+    }
+    for (uint32_t i = 0; i < answered; i++) {
+        meta += batch->requests[i].meta.line != NULL ? batch->requests[i].keys : 0;
+    }
+    metric_add(&worker->metrics->cmd_meta, meta);
+}
+
 static bool is_run_again(enum dispatch_end end)
 {
     static const unsigned again = 1u << DISPATCH_FULL | 1u << DISPATCH_PENDING |
@@ -177,8 +191,11 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
         size_t answer = worker->out->length;
         end = dispatch_has_room(worker, request) ? run[request->verb](worker, request)
                                                  : DISPATCH_FULL;
-        if (UNLIKELY(traced) && !is_run_again(end)) {
-            dispatch_trace_request(worker, request, answer);
+        if (LIKELY(!is_run_again(end))) {
+            dispatch_watch_count(worker, request, worker->with_it);
+            if (UNLIKELY(traced)) {
+                dispatch_trace_request(worker, request, answer);
+            }
         }
         if (UNLIKELY(worker->copied_bytes >= DISPATCH_COPIED_MAX) && end == DISPATCH_DONE) {
             end = DISPATCH_LAST;
@@ -188,10 +205,13 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
     }
     if (UNLIKELY(end == DISPATCH_CUT) && batch->requests[i - 1].joined) {
         cut_joined(worker, &worker->batch.requests[i - 1]);
+        dispatch_watch_count(worker, &batch->requests[i - 1], 0);
         end = DISPATCH_LAST;
     }
     *stopped_at = UNLIKELY(end != DISPATCH_DONE) && is_run_again(end) ? i - 1 : i;
-    dispatch_watch_count(worker, *stopped_at);
+    if (worker->codec->has_meta) {
+        count_meta(worker, *stopped_at);
+    }
     return end;
 }
 

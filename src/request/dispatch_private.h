@@ -312,8 +312,9 @@ void dispatch_watch_close(struct dispatch_worker *worker);
 /* Around a turn, which has answered something or not. held: its answers are. */
 void dispatch_watch_begin(struct dispatch_worker *worker);
 void dispatch_watch_end(struct dispatch_worker *worker, bool held);
-/* The first requests of the batch were answered. */
-void dispatch_watch_count(struct dispatch_worker *worker, uint32_t answered);
+/* A request was answered, and so many of its verb that were run with it. */
+void dispatch_watch_count(struct dispatch_worker *worker, const struct request *request,
+                          uint32_t with_it);
 /* A chunk was routed that holds a key to be sampled. */
 void dispatch_watch_keys(struct dispatch_worker *worker, const struct dispatch_chunk *chunk);
 void dispatch_watch_commit(struct dispatch_worker *worker, enum net_commit verdict, uint64_t lsn);

@@ -210,19 +210,19 @@ static inline uint32_t compose_found(struct dispatch_worker *worker, const struc
 }
 
 /* The same of a space that has one value alone. */
-static inline uint32_t compose_alike(struct dispatch_worker *worker,
+static inline uint32_t compose_alike(struct dispatch_worker *worker, const struct request *request,
                                      const struct request_key *bytes,
                                      const struct dispatch_key *keys, uint32_t most)
 {
-    const struct engine *engine = keys->space->engine;
+    const struct engine_op *op = &keys->op;
+    const struct found found = {op->value, op->value_length, op->cas_now};
     uint32_t n = 0;
     while (n < most && keys[n].op.status == ENGINE_DONE) {
         n++;
     }
-    if (n > 0) {
-        worker->codec->compose_alike(worker->out, bytes, n, engine->only_value, engine->flags);
-    }
-    return n;
+    bool done = n > 0 && worker->codec->compose_alike(worker->out, request, bytes, &found, n,
+                                                      keys->space->engine->flags);
+    return done ? n : compose_found(worker, request, bytes, keys, n);
 }
 
 /*
@@ -243,10 +243,9 @@ static inline uint32_t block_several(struct dispatch_worker *worker, const struc
     }
     uint32_t read = chunk->read_to - chunk->cursor;
     uint32_t most = read < left ? read : left;
-    bool alike = keys->space->engine->only_value != 0 && worker->codec->compose_alike != NULL &&
-                 !request->want_cas && request->meta.line == NULL;
-    uint32_t n = alike ? compose_alike(worker, bytes, keys, most)
-                       : compose_found(worker, request, bytes, keys, most);
+    uint32_t n = keys->space->engine->only_value != 0
+                     ? compose_alike(worker, request, bytes, keys, most)
+                     : compose_found(worker, request, bytes, keys, most);
     if (n > 0) {
         dispatch_tally_of(worker, keys->space)->hits += n;
         block->hits += n;

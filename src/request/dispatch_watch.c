@@ -37,33 +37,18 @@ void dispatch_watch_begin(struct dispatch_worker *worker)
     memset(&own->turn, 0, sizeof(own->turn));
 }
 
-void dispatch_watch_count(struct dispatch_worker *worker, uint32_t answered)
+void dispatch_watch_count(struct dispatch_worker *worker, const struct request *request,
+                          uint32_t with_it)
 {
-    const struct request_batch *batch = &worker->batch;
     struct dispatch_counts *turn = &worker->own.turn;
-    const struct request *request = batch->requests;
-    const struct request *end = request + answered;
+    enum watch_class class = classes[request->verb];
+    uint32_t asked = protocol_asked(request) + with_it;
 
-    if (UNLIKELY(answered == 0)) {
-        return;
-    }
     if (turn->all == 0) { /* what follows a block of a long get is of its class */
-        worker->own.first = classes[request->verb];
+        worker->own.first = class;
     }
-    uint32_t all = turn->all;
-    uint32_t meta = 0;
-    bool has_meta = worker->codec->has_meta;
-    do {
-        uint32_t asked = protocol_asked(request);
-
-        turn->of[classes[request->verb]] += asked;
-        all += asked;
-        if (has_meta && request->meta.line != NULL) {
-            meta += request->keys;
-        }
-    } while (++request < end);
-    turn->all = all;
-    metric_add(&worker->metrics->cmd_meta, meta);
+    turn->of[class] += asked;
+    turn->all += asked;
 }
 
 static bool is_slow(const struct dispatch_worker *worker, uint64_t us)

@@ -201,6 +201,34 @@ static void test_numbers_together(void **unused)
     buf_fini(&out);
 }
 
+/* Hits of one value and token are what each reply alone would be. */
+static void test_values_alike(void **unused)
+{
+    (void)unused;
+    enum { GET = BINARY_HEADER_BYTES + 6 };
+    char asked[2 * GET + 1] = "____________\1\2\3\4________feed:1"
+                              "____________\5\6\7\x8________feed:2";
+    const struct request_key keys[] = {{&asked[GET - 6], 6}, {&asked[2 * GET - 6], 6}};
+    const struct hit hit = {.value = "1", .value_length = 1, .cas = 99, .flags = 0x01020304};
+    const struct found found = {.value = "1", .value_length = 1, .cas = 99};
+    struct request request = request_of(VERB_GET, 0x0d);
+    struct buf out, single;
+    request.joined = request.want_cas = true;
+    for (int k = 0; k < 2; k++) {
+        request.binary.opcode = k == 0 ? 0x0d : 0x09; /* with the key, and without */
+        asked[1] = asked[GET + 1] = (char)request.binary.opcode;
+        buf_init(&out, OUT_MAX, NULL);
+        buf_init(&single, OUT_MAX, NULL);
+        assert_true(binary_codec()->compose_alike(&out, &request, keys, &found, 2, hit.flags));
+        binary_codec()->compose_value(&single, &request, &keys[0], &hit);
+        binary_codec()->compose_value(&single, &request, &keys[1], &hit);
+        assert_int_equal(out.length, single.length);
+        assert_memory_equal(out.data, single.data, out.length);
+        buf_fini(&out);
+        buf_fini(&single);
+    }
+}
+
 static void test_touched(void **unused)
 {
     (void)unused;
@@ -346,7 +374,7 @@ int main(void)
         cmocka_unit_test(test_touched),          cmocka_unit_test(test_hits_and_misses),
         cmocka_unit_test(test_empty_hit),        cmocka_unit_test(test_stats),
         cmocka_unit_test(test_silence),          cmocka_unit_test(test_bytes_max),
-        cmocka_unit_test(test_numbers_together),
+        cmocka_unit_test(test_numbers_together), cmocka_unit_test(test_values_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

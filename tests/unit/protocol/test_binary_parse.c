@@ -531,6 +531,49 @@ static void test_bare(void **unused)
     }
 }
 
+/* Increments that follow each other are what each is alone; one that is not whole is none. */
+static void test_increments_in_a_row(void **unused)
+{
+    static const struct wire wires[] = {
+        {0x05, BYTES(DELTA_3 INITIAL_5 NEVER), BYTES("a"), NOTHING, 0},
+        {0x05, BYTES("\0\0\0\0\0\0\0\x9" INITIAL_5 NEVER), BYTES("b"), NOTHING, 0},
+        {0x05, BYTES("\0\0\0\0\0\0\0\xa" INITIAL_5 NEVER), BYTES("c"), NOTHING, 0},
+        {0x05, BYTES(DELTA_3 INITIAL_5 NEVER), BYTES("d"), NOTHING, 7},
+        {0x05, BYTES(DELTA_3 INITIAL_5 NEVER), BYTES("e"), NOTHING, 0},
+        {0x05, BYTES(DELTA_3 INITIAL_5 EXPIRES_9), BYTES("f"), NOTHING, 0},
+        {0x05, BYTES(DELTA_3 INITIAL_5 NEVER), BYTES("g"), NOTHING, 0},
+        {0x05, BYTES(DELTA_3 INITIAL_5 NEVER), BYTES("hh"), NOTHING, 0},
+        {0x16, BYTES(DELTA_3 INITIAL_5 NEVER), BYTES("ii"), NOTHING, 0},
+        {0x16, BYTES(DELTA_3 INITIAL_5 NEVER), BYTES("jj"), NOTHING, 0},
+        {0x16, BYTES(DELTA_3 INITIAL_5 NEVER), BYTES("kk"), NOTHING, 0},
+    };
+    struct request_trace row;
+    size_t consumed;
+    (void)unused;
+    input.length = 0;
+    for (size_t i = 0; i < sizeof(wires) / sizeof(*wires); i++) {
+        put_packet(&wires[i]);
+    }
+    request_trace_open(&row, binary_codec());
+    request_trace_whole(&row, input.bytes, input.length - 1, &consumed);
+    assert_string_equal(row.text,
+                        "incr a (3) initial=5 never +cas\nincr b (9) initial=5 never +cas\n"
+                        "incr c (10) initial=5 never +cas\n"
+                        "incr d (3) cas=7 initial=5 never +cas +compare\n"
+                        "incr e (3) initial=5 never +cas\n"
+                        "incr f (3) exptime=9 initial=5 create +cas\n"
+                        "incr g (3) initial=5 never +cas\nincr hh (3) initial=5 never +cas\n"
+                        "decr ii (3) initial=5 never usual\ndecr jj (3) initial=5 never usual\n");
+    static const uint32_t bare = 1 | 2 | 4 | 16 | 64 | 128 | 256 | 512;
+    for (uint32_t i = 0; i < row.batch->request_count; i++) {
+        const struct request *request = &row.batch->requests[i];
+        assert_int_equal(request->bare, bare >> i & 1);
+        assert_int_equal(request->binary.opcode, wires[i].opcode);
+    }
+    request_trace_close(&row);
+    input.length = 0;
+}
+
 /* Gets of one opcode that are whole are one request, up to the most that are joined. */
 static void test_joined(void **unused)
 {
@@ -567,12 +610,19 @@ static void test_joined(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_opcode), cmocka_unit_test(test_wrong_headers),
-        cmocka_unit_test(test_wrong_logins), cmocka_unit_test(test_long_values),
-        cmocka_unit_test(test_huge_bodies),  cmocka_unit_test(test_bad_magic),
-        cmocka_unit_test(test_any_split),    cmocka_unit_test(test_any_cut),
-        cmocka_unit_test(test_full_batch),   cmocka_unit_test(test_no_copies),
-        cmocka_unit_test(test_joined),       cmocka_unit_test(test_bare),
+        cmocka_unit_test(test_every_opcode),
+        cmocka_unit_test(test_wrong_headers),
+        cmocka_unit_test(test_wrong_logins),
+        cmocka_unit_test(test_long_values),
+        cmocka_unit_test(test_huge_bodies),
+        cmocka_unit_test(test_bad_magic),
+        cmocka_unit_test(test_any_split),
+        cmocka_unit_test(test_any_cut),
+        cmocka_unit_test(test_full_batch),
+        cmocka_unit_test(test_no_copies),
+        cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_bare),
+        cmocka_unit_test(test_increments_in_a_row),
     };
     return cmocka_run_group_tests(tests, open_traces, close_traces);
 }

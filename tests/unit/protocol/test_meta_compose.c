@@ -230,6 +230,33 @@ static void test_arithmetic(void **unused)
     EXPECT_CHANGES(rows);
 }
 
+/* Hits of one value are what each reply alone would be; with flags that ask for more: none. */
+static void test_values_alike(void **unused)
+{
+    (void)unused;
+    static const char *const lines[] = {"mg " KEY_248 " v k q\r\n", "mg a v k\r\n", "mg ab v\r\n"};
+    const struct hit hit = {.value = "1", .value_length = 1, .ttl_s = -1};
+    const struct found found = {.value = "1", .value_length = 1};
+    struct buf out, single;
+    buf_init(&out, 4096, NULL);
+    buf_init(&single, 4096, NULL);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        const struct request *request = parse(lines[i]);
+        const struct request_key keys[] = {batch.keys[0], batch.keys[0]};
+        assert_true(text_codec()->compose_alike(&out, request, keys, &found, 2, 0));
+        text_codec()->compose_value(&single, request, &keys[0], &hit);
+        text_codec()->compose_value(&single, request, &keys[1], &hit);
+        assert_int_equal(out.length, single.length);
+        assert_memory_equal(out.data, single.data, out.length);
+    }
+    size_t length = out.length;
+    assert_false(
+        text_codec()->compose_alike(&out, parse("mg a v c\r\n"), batch.keys, &found, 1, 0));
+    assert_int_equal(out.length, length);
+    buf_fini(&out);
+    buf_fini(&single);
+}
+
 /* Numbers of several requests are what each reply alone would be, in any mix with text. */
 static void test_numbers_together(void **unused)
 {
@@ -326,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_room),
         cmocka_unit_test(test_numbers_together),
+        cmocka_unit_test(test_values_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

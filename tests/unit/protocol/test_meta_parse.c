@@ -560,6 +560,30 @@ static void test_letters(void **unused)
     }
 }
 
+/* Increments that follow each other are what each is alone. */
+static void test_increments_in_a_row(void **unused)
+{
+    static const char input[] = "ma a v q\r\nma bb v q\r\nma " KEY_250 " v q\r\nma " KEY_251
+                                " v q\r\nma c v\nma dd v\nma e v k c q\r\nma f v k c q\r\n"
+                                "mg g v k c q\r\nma h v k c q\r\nma i v\r\nma j v";
+    struct request_trace trace;
+    size_t consumed;
+    (void)unused;
+    request_trace_open(&trace, text_codec());
+    request_trace_whole(&trace, input, sizeof(input) - 1, &consumed);
+    assert_string_equal(trace.text, "incr a (1) usual <a v q>\nincr bb (1) usual <bb v q>\n"
+                                    "incr " KEY_250 " (1) usual <" KEY_250 " v q>\n" BAD_FORMAT
+                                    "\nincr c (1) <c v>\nincr dd (1) <dd v>\n"
+                                    "incr e (1) +cas usual <e v k c q>\n"
+                                    "incr f (1) +cas usual <f v k c q>\n"
+                                    "get g +cas usual <g v k c q>\n"
+                                    "incr h (1) +cas usual <h v k c q>\nincr i (1) <i v>\n");
+    assert_int_equal(consumed, sizeof(input) - sizeof("ma j v"));
+    assert_true(trace.batch->requests[2].bare && trace.batch->requests[5].bare);
+    assert_int_equal(trace.batch->requests[1].meta.key_length, 2);
+    request_trace_close(&trace);
+}
+
 /* Gets whose lines end alike are one request, up to the most that are joined. */
 static void test_joined(void **unused)
 {
@@ -623,6 +647,7 @@ int main(void)
         cmocka_unit_test(test_set_refused),
         cmocka_unit_test(test_delete),
         cmocka_unit_test(test_arithmetic),
+        cmocka_unit_test(test_increments_in_a_row),
         cmocka_unit_test(test_arithmetic_refused),
         cmocka_unit_test(test_plain_only),
         cmocka_unit_test(test_info_and_noop),

@@ -172,11 +172,15 @@ static void test_values_alike(void **unused)
         struct buf out, single;
         buf_init(&out, 1 << 20, NULL);
         buf_init(&single, 1 << 20, NULL);
-        text_codec()->compose_alike(&out, keys, 2, '1', hit.flags);
+        const struct found found = {.value = "1", .value_length = 1};
+        assert_true(text_codec()->compose_alike(&out, &request, keys, &found, 2, hit.flags));
         text_codec()->compose_value(&single, &request, &keys[0], &hit);
         text_codec()->compose_value(&single, &request, &keys[1], &hit);
         assert_int_equal(out.length, single.length);
         assert_memory_equal(out.data, single.data, out.length);
+        const struct request tokens = {.verb = VERB_GET, .want_cas = true};
+        assert_false(text_codec()->compose_alike(&out, &tokens, keys, &found, 2, hit.flags));
+        assert_int_equal(out.length, single.length);
         buf_fini(&out);
         buf_fini(&single);
     }

@@ -645,6 +645,37 @@ static void test_bare(void **unused)
     }
 }
 
+/* Increments that follow each other are what each is alone, however they begin and end; and no more
+ * than a batch has room for. */
+static void test_increments_in_a_row(void **unused)
+{
+    static const char mixed[] =
+        "incr a 1\r\nincr bb 1\r\nincr ccc 1\r\ndecr d 1\r\ndecr e 1\r\ndecr f 10\r\n"
+        "decr g 1\ndecr h 1\nincr i 1 \nincr j 1\nincr k 1 noreply\nincr l 123456789\r\n"
+        "incr m 123456789\r\nincr n 12345\r\nincr " KEY_250 " 12345\r\nincr " KEY_251
+        " 12345\r\nincr o 12345\r\nincr  12345\r\nincr p 12345\r\nincr q 12346\r\nincr r 12";
+    (void)unused;
+    expect(mixed,
+           "incr a (1)\nincr bb (1)\nincr ccc (1)\ndecr d (1)\ndecr e (1)\ndecr f (10)\n"
+           "decr g (1)\ndecr h (1)\nincr i (1)\nincr j (1)\nincr k (1) quiet\n"
+           "incr l (123456789)\nincr m (123456789)\nincr n (12345)\nincr " KEY_250
+           " (12345)\n" BAD_FORMAT "\nincr o (12345)\nrefuse error\nincr p (12345)\n"
+           "incr q (12346)\n",
+           PROTOCOL_MORE, sizeof(mixed) - sizeof("incr r 12"));
+    static const char line[] = "incr a 1\r\n";
+    enum { LINE = sizeof(line) - 1, COUNT = PROTOCOL_BATCH_REQUESTS + 1 };
+    static char lines[COUNT * LINE];
+    static const struct protocol_state state;
+    for (size_t i = 0; i < COUNT; i++) {
+        memcpy(&lines[i * LINE], line, LINE);
+    }
+    assert_int_equal(parse(&state, lines, sizeof(lines)), PROTOCOL_FULL);
+    assert_int_equal(batch.consumed, sizeof(lines) - LINE);
+    const struct request *last = &batch.requests[PROTOCOL_BATCH_REQUESTS - 1];
+    assert_true(last->bare && last->begin == sizeof(lines) - 2 * LINE);
+    assert_ptr_equal(last->value, &lines[last->begin + LINE - sizeof("1\r\n") + 1]);
+}
+
 /* A set whose value is none of an id's space is not. */
 static void test_long_value_is_not_bare(void **unused)
 {
@@ -744,6 +775,7 @@ int main(void)
         cmocka_unit_test(test_value_limit),
         cmocka_unit_test(test_batch_is_full),
         cmocka_unit_test(test_bare),
+        cmocka_unit_test(test_increments_in_a_row),
         cmocka_unit_test(test_long_value_is_not_bare),
         cmocka_unit_test(test_any_split),
     };

@@ -40,12 +40,12 @@ static void test_once_each(void **state)
     (void)state;
     harness_ask(fd, "set f:1.a 0 0 1\r\n1\r\nget f:1.a\r\nget f:1.a f:2.a\r\n",
                 "STORED\r\nVALUE f:1.a 0 1\r\n1\r\nEND\r\nVALUE f:1.a 0 1\r\n1\r\nEND\r\n");
-    harness_ask(fd, "incr f:1.a 1\r\ndelete f:1.a\r\ntouch f:1.a 0\r\nmn\r\n",
-                "2\r\nDELETED\r\nNOT_FOUND\r\nMN\r\n");
+    harness_ask(fd, "incr f:1.a 1\r\nincr f:1.a 1\r\nincr f:1.a 1\r\n", "2\r\n3\r\n4\r\n");
+    harness_ask(fd, "delete f:1.a\r\ntouch f:1.a 0\r\nmn\r\n", "DELETED\r\nNOT_FOUND\r\nMN\r\n");
     harness_ask(fd, "mn\r\n", "MN\r\n"); /* the turn before has ended */
     assert_int_equal(timed(WATCH_STORE, WATCH_MEMORY), 1);
     assert_int_equal(timed(WATCH_GET, WATCH_MEMORY), 2);
-    assert_int_equal(timed(WATCH_INCR, WATCH_MEMORY), 1);
+    assert_int_equal(timed(WATCH_INCR, WATCH_MEMORY), 3);
     assert_int_equal(timed(WATCH_DELETE, WATCH_MEMORY), 1);
     assert_int_equal(timed(WATCH_TOUCH, WATCH_MEMORY), 1);
     for (int tier = WATCH_MEMORY + 1; tier < WATCH_TIERS; tier++) {
@@ -117,12 +117,31 @@ static void test_waited(void **state)
     close(fd);
 }
 
+/* Of joined gets those before the one that waits are answered without it. */
+static void test_joined_waited(void **state)
+{
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    fake_engine_hold(harness.store, 7);
+    harness_say(fd, "mg f:6.a v\r\nmg f:7.a v\r\nmg f:8.a v\r\n");
+    harness_expect(fd, "EN\r\n");
+    fake_engine_await(harness.store, 1);
+    fake_engine_release(harness.store, 7);
+    harness_expect(fd, "EN\r\nEN\r\n");
+    harness_ask(fd, "mn\r\n", "MN\r\n");
+    assert_int_equal(timed(WATCH_GET, WATCH_DISK), 1);
+    assert_int_equal(timed(WATCH_GET, WATCH_MEMORY), 2);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         HARNESS_TEST(test_once_each, &watched),
         HARNESS_TEST(test_long_get, &watched),
         HARNESS_TEST(test_waited, &watched),
+        HARNESS_TEST(test_joined_waited, &watched),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
