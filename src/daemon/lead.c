@@ -14,6 +14,7 @@
 #include "repl/control.h"
 #include "repl/feed.h"
 #include "repl/receiver.h"
+#include "space/populate.h"
 
 #define CATCH_UP_US 2000000u /* below what an operator's tool waits */
 
@@ -55,6 +56,16 @@ static void lead_again(void *context, uint64_t cut_lsn, bool copied)
                                           : "the journal is cut where the leader's leaves it");
     atomic_store(&lead->anew, true);
     lead->owner.again(lead->owner.context, cut_lsn, NULL, false);
+}
+
+/* What is made resident now would be given back when the copy has come; the processor is the
+ * copy's. */
+static void lead_copies(void *context)
+{
+    const struct lead *lead = context;
+
+    populate_stop(lead->server->populate);
+    populate_go(lead->server->populate, NULL);
 }
 
 static void lead_moved(void *context)
@@ -380,7 +391,7 @@ struct lead *lead_create(struct server *server, struct data *data, const struct 
 {
     struct lead *lead = memory_zalloc(sizeof(*lead));
     const struct repl_receiver_owner receiver = {
-        .context = lead, .counts = owner->counts, .again = lead_again};
+        .context = lead, .counts = owner->counts, .again = lead_again, .copies = lead_copies};
 
     CHECK(pthread_mutex_init(&lead->lock, NULL) == 0);
     lead->server = server;

@@ -13,8 +13,11 @@
 #include "base/memory.h"
 #include "store/table_file.h"
 
-#define SYNC_BYTES    (16u << 20) /* of a part between two syncs: no sync is a long one */
-#define STREAM_DIGITS 32
+/* Of a part: what the disk is given while the next bytes come, and what lies between two syncs, so
+ * that none is a long one. */
+#define WRITEBACK_BYTES (1u << 20)
+#define SYNC_BYTES      (64u << 20)
+#define STREAM_DIGITS   32
 
 __attribute__((format(printf, 2, 3))) static bool copy_dir_refuse(struct copy_dir *dir,
                                                                   const char *format, ...)
@@ -283,20 +286,42 @@ bool copy_dir_open(struct copy_dir *dir, struct copy_file *file)
     return file->fd >= 0 || copy_dir_refuse_errno(dir, file->named->name);
 }
 
+/* Has a part that grows gone beyond a multiple of `bytes`? */
+static bool copy_dir_passes(uint64_t before, uint64_t now, uint64_t bytes)
+{
+    return now / bytes > before / bytes;
+}
+
+/* After a sync that failed the system has in memory what the disk may never get. */
+static bool copy_dir_sync(struct copy_dir *dir, const struct copy_file *file)
+{
+    const struct vfs_functions *functions = dir->vfs->functions;
+    char path[VFS_PATH_MAX];
+
+    if (functions->fdatasync(dir->vfs, file->fd) == 0) {
+        return true;
+    }
+    copy_dir_refuse_errno(dir, file->named->name);
+    (void)functions->unlink(dir->vfs, copy_dir_path(dir, file->named->name, COPY_DIR_PART, path));
+    return false;
+}
+
 bool copy_dir_write(struct copy_dir *dir, struct copy_file *file, const void *bytes, size_t length)
 {
-    uint64_t before = file->have / SYNC_BYTES;
+    const struct vfs_functions *functions = dir->vfs->functions;
+    uint64_t before = file->have;
 
-    CHECK(file->fd >= 0 && length <= file->named->bytes - file->have);
-    if (!vfs_write_all(dir->vfs, file->fd, bytes, length, file->have)) {
+    CHECK(file->fd >= 0 && length <= file->named->bytes - before);
+    if (!vfs_write_all(dir->vfs, file->fd, bytes, length, before)) {
         return copy_dir_refuse_errno(dir, file->named->name);
     }
     file->have += length;
-    if (file->have / SYNC_BYTES > before &&
-        dir->vfs->functions->fdatasync(dir->vfs, file->fd) != 0) {
-        return copy_dir_refuse_errno(dir, file->named->name);
+    if (copy_dir_passes(before, file->have, WRITEBACK_BYTES)) {
+        uint64_t begin = before / WRITEBACK_BYTES * WRITEBACK_BYTES;
+
+        functions->writeback(dir->vfs, file->fd, begin, file->have - begin);
     }
-    return true;
+    return !copy_dir_passes(before, file->have, SYNC_BYTES) || copy_dir_sync(dir, file);
 }
 
 void copy_dir_leave(struct copy_dir *dir, struct copy_file *file)
@@ -314,12 +339,13 @@ static bool stop_at_first(void *context, const char *finding)
     return copy_dir_refuse(dir, "%.400s", finding);
 }
 
-/* What is not good is fetched from its beginning. */
+/* What is not good is fetched from its beginning. It is read from the system's memory, as far as it
+ * is there: that is what was synced. */
 static bool copy_dir_is_sound(struct copy_dir *dir, const char *path, const struct copy_file *file)
 {
     if (!copy_dir_is_meant(dir, path, file)) {
         copy_dir_refuse(dir, "%.120s came damaged, and is fetched again", file->named->name);
-    } else if (table_file_verify(dir->vfs, path, stop_at_first, dir) == TABLE_FILE_DONE) {
+    } else if (table_file_verify(dir->vfs, path, false, stop_at_first, dir) == TABLE_FILE_DONE) {
         return true;
     }
     (void)dir->vfs->functions->unlink(dir->vfs, path);
@@ -332,8 +358,7 @@ bool copy_dir_finish(struct copy_dir *dir, struct copy_file *file)
     char part[VFS_PATH_MAX], path[VFS_PATH_MAX];
 
     CHECK(file->fd >= 0 && file->have == file->named->bytes);
-    bool synced = functions->fdatasync(dir->vfs, file->fd) == 0 ||
-                  copy_dir_refuse_errno(dir, file->named->name);
+    bool synced = copy_dir_sync(dir, file);
 
     copy_dir_leave(dir, file);
     copy_dir_path(dir, file->named->name, COPY_DIR_PART, part);

@@ -168,7 +168,7 @@ static bool copy_send(struct repl_feed *feed, const struct feed_file *file, uint
             log_error("a copy ends: %s cannot be read", file->name);
             return false; /* whatever was said now would be taken for bytes of the file */
         }
-        if (!repl_link_write(&feed->link, piece, length, REPL_SILENCE_S)) {
+        if (!repl_link_write(&feed->link, piece, length, REPL_PAUSE_S)) {
             return false;
         }
         at += length;

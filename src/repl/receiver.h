@@ -42,6 +42,9 @@ struct repl_receiver_owner {
      * is to be cut at cut_lsn first. By the receiver's thread as the last that it does; once.
      */
     void (*again)(void *context, uint64_t cut_lsn, bool copied);
+    /* A copy begins to come, which is to replace what is in memory. By the receiver's thread. NULL:
+     * nobody is told. */
+    void (*copies)(void *context);
 };
 
 /* NULL: the settings follow nobody. After data_recover; data outlives it but for the call of

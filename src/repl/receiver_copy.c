@@ -278,7 +278,13 @@ static bool fetch_run(struct receiver_copy *copy, enum receiver_next *next)
     receiver->figures.state = REPL_RECEIVER_COPYING;
     receiver->figures.connects++;
     pthread_mutex_unlock(&receiver->lock);
-    return fetch_manifest(copy, line.bytes, next) && fetch_plan(copy) && fetch_files(copy, next);
+    if (!fetch_manifest(copy, line.bytes, next) || !fetch_plan(copy)) {
+        return false;
+    }
+    if (receiver->owner.copies != NULL) {
+        receiver->owner.copies(receiver->owner.context);
+    }
+    return fetch_files(copy, next);
 }
 
 enum receiver_next receiver_copy(struct repl_receiver *receiver)

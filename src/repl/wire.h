@@ -46,7 +46,7 @@
  * closed.
  *
  * Silence: either side closes when nothing came for REPL_SILENCE_S of a stream, or a write made no
- * progress for so long. Between the requests of a copy (a disk syncs) it is REPL_PAUSE_S.
+ * progress for so long. In a copy (a disk syncs, a file is read once more) it is REPL_PAUSE_S.
  *
  * Words are separated by one space. Numbers are decimal without sign; ID and STREAM are
  * REPL_STREAM_DIGITS hex digits, lower-case, not all 0; SUM is 16. GROUP and NAME: repl_name_good.

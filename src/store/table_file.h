@@ -173,11 +173,12 @@ bool table_file_search_page(const struct table_file *file, unsigned section, uin
 typedef bool table_file_report_fn(void *context, const char *finding);
 
 /*
- * Reads everything: checksums, order of entries, index, zeroes after the last entry; reports every
+ * Reads everything (`direct`: as in table_file_open; else what the system has in memory is taken
+ * from there): checksums, order of entries, index, zeroes after the last entry; reports every
  * finding, page by page. DONE: sound. STOPPED: findings, but not all was looked at. ABSENT is
  * reported too. A file whose header, footer or section of checksums is bad gets that one finding.
  */
-enum table_file_result table_file_verify(struct vfs *vfs, const char *path,
+enum table_file_result table_file_verify(struct vfs *vfs, const char *path, bool direct,
                                          table_file_report_fn *report, void *context);
 
 #endif

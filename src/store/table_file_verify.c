@@ -146,14 +146,14 @@ static void verify_all(struct verify *verify)
     }
 }
 
-enum table_file_result table_file_verify(struct vfs *vfs, const char *path,
+enum table_file_result table_file_verify(struct vfs *vfs, const char *path, bool direct,
                                          table_file_report_fn *report, void *context)
 {
     char error[TABLE_FILE_ERROR_MAX];
     struct table_file *file = NULL;
     struct verify verify = {
         .report = report, .context = context, .index_page = UINT64_MAX, .result = TABLE_FILE_DONE};
-    enum table_file_result result = table_file_open_core(vfs, path, true, &file, error);
+    enum table_file_result result = table_file_open_core(vfs, path, direct, &file, error);
     if (result == TABLE_FILE_ABSENT) {
         table_file_explain(error, "%s: no such file; " TABLE_FILE_RESTORE, path);
     }

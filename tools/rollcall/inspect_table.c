@@ -114,8 +114,9 @@ static bool inspect_table_complain(void *context, const char *finding)
 /* What was printed is a part of the file; all of it is looked at. */
 static enum verb_exit check_all(const struct inspect *inspect)
 {
-    enum table_file_result result = table_file_verify(
-        inspect->vfs, inspect->options->path, inspect_table_complain, (struct inspect *)inspect);
+    enum table_file_result result =
+        table_file_verify(inspect->vfs, inspect->options->path, true, inspect_table_complain,
+                          (struct inspect *)inspect);
     return result == TABLE_FILE_DONE ? VERB_SOUND : VERB_DAMAGED;
 }
 

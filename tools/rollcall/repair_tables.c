@@ -164,7 +164,7 @@ static bool repair_tables_is_sound(const struct repair_work *work, const char *p
     struct table_file *opened = NULL;
     uint64_t findings = 0;
     enum table_file_result result =
-        table_file_verify(work->repair->vfs, path, count_finding, &findings);
+        table_file_verify(work->repair->vfs, path, true, count_finding, &findings);
     *newer = result == TABLE_FILE_NEWER;
     bool sound =
         result == TABLE_FILE_DONE &&

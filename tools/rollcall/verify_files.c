@@ -111,7 +111,8 @@ static void verify_table(struct verify *verify, const char *name,
     }
     uint64_t findings = verify->findings;
     uint64_t shown = verify->file_findings;
-    enum table_file_result result = table_file_verify(verify->vfs, path, note_finding, verify);
+    enum table_file_result result =
+        table_file_verify(verify->vfs, path, true, note_finding, verify);
     if (result == TABLE_FILE_NEWER) { /* its one report is no damage */
         verify->findings = findings;
         verify->file_findings = shown;

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -13,9 +14,13 @@
 #include "repl/control.h"
 #include "repl/feed_private.h"
 #include "repl/receiver_private.h"
+#include "row/row.h"
+#include "space/populate.h"
 #include "store/journal_private.h"
 
-#define HERE 4096u
+#define HERE         4096u
+#define REGION_BYTES (2ull << 30)
+#define PATIENCE_MS  60000
 
 static struct node {
     struct repl_feeds feeds;
@@ -104,11 +109,41 @@ static void test_ends(void **state)
     end();
 }
 
+/* A copy comes: nothing is made resident that it replaces. The region would take a second. */
+static void test_copy_comes(void **state)
+{
+    static struct row_region region;
+    static struct row row = {.regions = {&region}, .region_count = 1};
+    static struct engine engine = {.row = &row};
+    static struct space space = {.engine = &engine};
+    static struct spaces spaces = {.count = 1, .at = {&space}};
+    struct populate *populate = populate_create();
+
+    (void)state;
+    region.bytes = REGION_BYTES;
+    region.memory = mmap(NULL, REGION_BYTES, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(region.memory, MAP_FAILED);
+    begin(true);
+    node.server.populate = populate;
+    const struct repl_receiver_owner *owner = &node.server.receiver->owner;
+
+    populate_stop(populate);
+    populate_go(populate, &spaces);
+    owner->copies(owner->context);
+    populate_wait(populate, PATIENCE_MS); /* if it goes on */
+    assert_true(region.resident < REGION_BYTES);
+    populate_destroy(populate);
+    munmap(region.memory, REGION_BYTES);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_may_lose),
         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_copy_comes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

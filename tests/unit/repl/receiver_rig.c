@@ -147,6 +147,12 @@ static void begin_again(void *context, uint64_t cut_lsn, bool copied)
     atomic_store(&fake.again, true);
 }
 
+static void count_copy(void *context)
+{
+    assert_ptr_equal(context, &fake);
+    atomic_fetch_add(&fake.copies, 1);
+}
+
 /* ---- the leader ---- */
 
 struct rig rig;
@@ -203,7 +209,8 @@ int rig_end(void **state)
 
 void rig_go(void)
 {
-    const struct repl_receiver_owner owner = {.context = &fake, .again = begin_again};
+    const struct repl_receiver_owner owner = {
+        .context = &fake, .again = begin_again, .copies = count_copy};
 
     rig.receiver = repl_receiver_create(rig.settings, (struct data *)&fake, &owner);
     assert_non_null(rig.receiver);

@@ -34,6 +34,7 @@ struct fake {
     _Atomic bool again;
     uint64_t cut_lsn;
     bool copied;
+    _Atomic unsigned copies; /* calls of copies() */
 };
 extern struct fake fake;
 

@@ -203,6 +203,7 @@ static void test_copy(void **state)
         expect_asked(i, 0); /* all at once */
     }
     assert_int_equal(rig_figures().state, REPL_RECEIVER_COPYING);
+    assert_int_equal(atomic_load(&fake.copies), 1);
     for (size_t i = 0; i < TABLES; i++) {
         assert_false(exists(copy_path("MANIFEST", "", path)));
         give_file(i, 0, UINT64_MAX, 0);
@@ -361,6 +362,7 @@ static void test_little_memory(void **state)
     rig_go();
     ask_for_copy();
     rig_await_trouble("too little memory");
+    assert_int_equal(atomic_load(&fake.copies), 0);
     assert_false(exists(copy_path("", "", path)));
 }
 

@@ -67,7 +67,8 @@ static void test_round_trip(void **state)
         table_write_sound(vfs, TABLE_NAME, &shapes[i]);
         table_check(vfs, TABLE_PATH, false, &shapes[i]);
         table_check(vfs, TABLE_PATH, true, &shapes[i]);
-        assert_int_equal(table_file_verify(vfs, TABLE_PATH, no_finding, NULL), TABLE_FILE_DONE);
+        assert_int_equal(table_file_verify(vfs, TABLE_PATH, true, no_finding, NULL),
+                         TABLE_FILE_DONE);
         assert_int_equal(vfs->functions->unlink(vfs, TABLE_PATH), 0);
     }
     assert_int_equal(vfs_sim_calls(sim, VFS_SIM_OPEN, TABLE_NAME),
@@ -443,7 +444,8 @@ static void test_real(void **state)
         printf("O_DIRECT there: %s\n", table_file_is_direct(file) ? "yes" : "no");
         read_by_threads(file);
         table_file_close(file);
-        assert_int_equal(table_file_verify(vfs_real(), path, no_finding, NULL), TABLE_FILE_DONE);
+        assert_int_equal(table_file_verify(vfs_real(), path, true, no_finding, NULL),
+                         TABLE_FILE_DONE);
     }
     unlink(path);
     rmdir(folder);

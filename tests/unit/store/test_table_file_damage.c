@@ -52,7 +52,7 @@ static enum table_file_result verify(struct vfs_sim *sim, struct findings *findi
     unsigned stop_at = findings->stop_at;
     memset(findings, 0, sizeof(*findings));
     findings->stop_at = stop_at;
-    return table_file_verify(vfs_sim_vfs(sim), TABLE_PATH, note, findings);
+    return table_file_verify(vfs_sim_vfs(sim), TABLE_PATH, true, note, findings);
 }
 
 static void assert_says(const char *text, const char *part)

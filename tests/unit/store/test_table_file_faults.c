@@ -353,7 +353,7 @@ static void test_failing_reads(void **state)
     unsigned findings = 0;
     vfs_sim_fault(sim, &(struct vfs_sim_fault){.op = VFS_SIM_PREAD, .first = 4, .times = 2});
     assert_true(vfs_sim_flip(sim, TABLE_PATH, 400 * TABLE_FILE_PAGE_BYTES, 0));
-    assert_int_equal(table_file_verify(vfs, TABLE_PATH, count_finding, &findings),
+    assert_int_equal(table_file_verify(vfs, TABLE_PATH, true, count_finding, &findings),
                      TABLE_FILE_DAMAGED);
     assert_int_equal(findings, 2);
     assert_int_equal(vfs_sim_calls(sim, VFS_SIM_OPEN, TABLE_NAME) - 1, /* the one that failed */

@@ -156,7 +156,8 @@ static void check(struct run *run)
 {
     unsigned char wanted[PAGE];
     char error[TABLE_FILE_ERROR_MAX];
-    assert_int_equal(table_file_verify(run->vfs, NEW_PATH, no_finding, NULL), TABLE_FILE_DONE);
+    assert_int_equal(table_file_verify(run->vfs, NEW_PATH, true, no_finding, NULL),
+                     TABLE_FILE_DONE);
     struct table_file *file = table_open_sound(run->vfs, NEW_PATH, false);
     const struct table_file_info *info = table_file_info(file);
     assert_int_equal(info->description_bytes, 26);
