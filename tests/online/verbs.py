@@ -444,8 +444,25 @@ def test_help():
     assert run("version") == run("-V") == run("--version")
 
 
+def test_no_verb():
+    """What is wrong before the verb, or in its place, is said as that."""
+    for words, wanted in (("-s", "-s needs a value, and a verb after it"),
+                          ("--json --timeout", "--timeout needs a value, and a verb after it"),
+                          ("-s status", "no verb after status; see rollcall help"),
+                          ("--json", "no verb after --json; see rollcall help"),
+                          ("--serv X status", '"X" is no verb; as the value of --serv it comes after the verb: '
+                                              "rollcall VERB --serv X"),
+                          ("--json help", "help takes no option, --json; usage: rollcall help [VERB]"),
+                          ("--json statu", 'unknown verb "statu"; did you mean status; see rollcall help'),
+                          ("--quiet verfy", 'unknown verb "verfy"; did you mean verify; see rollcall help'),
+                          ("--server X statu", 'unknown verb "statu"; did you mean status; see rollcall help')):
+        assert run(*words.split(), status=USAGE)[1] == "rollcall: %s\n" % wanted, words
+    assert run(status=USAGE)[1].startswith("  rollcall status\n")
+
+
 def main():
     test_help()
+    test_no_verb()
     test_completion()
     test_users()
     test_large_ids()
