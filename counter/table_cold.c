@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "counter/table_private.h"
 #include "row/row_log.h"
 #include "store/cold.h"
@@ -450,8 +451,7 @@ static bool file_fits(const struct counter_table *t, const struct table_file *fi
 
 static bool table_cold_refuse(char *error, const struct table_file *file, const char *what)
 {
-    snprintf(error, ENGINE_ERROR_MAX, "%s: %s", table_file_path(file), what);
-    return false;
+    return fail_with(error, ENGINE_ERROR_MAX, "%s: %s", table_file_path(file), what);
 }
 
 bool counter_table_restore_cold(struct counter_table *t, struct engine_cold *cold,

@@ -4,32 +4,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "base/memory.h"
 #include "store/table_file.h"
 
 #define SYNC_BYTES    (16u << 20) /* of a part between two syncs: no sync is a long one */
 #define STREAM_DIGITS 32
 
-__attribute__((format(printf, 2, 3))) static bool copy_dir_refuse(struct copy_dir *dir,
-                                                                  const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(dir->error, sizeof(dir->error), format, arguments);
-    va_end(arguments);
-    return false;
-}
-
 static bool copy_dir_refuse_errno(struct copy_dir *dir, const char *name)
 {
-    return copy_dir_refuse(dir, COPY_DIR_NAME "/%.120s: %s", name, strerror(errno));
+    return fail_with(dir->error, sizeof(dir->error), COPY_DIR_NAME "/%.120s: %s", name,
+                     strerror(errno));
 }
 
 /* Returns the path of a name within, with `more` after it. Names of manifests fit: data_open has
@@ -167,8 +157,8 @@ static bool copy_dir_names_good(struct copy_dir *dir, const struct manifest *man
 
     while ((file = manifest_next_file(manifest, &at)) != NULL) {
         if (!copy_dir_is_table(file->name)) {
-            return copy_dir_refuse(dir, "its manifest names %.100s, which is no table file",
-                                   file->name);
+            return fail_with(dir->error, sizeof(dir->error),
+                             "its manifest names %.100s, which is no table file", file->name);
         }
     }
     return true;
@@ -311,14 +301,15 @@ static bool stop_at_first(void *context, const char *finding)
 {
     struct copy_dir *dir = context;
 
-    return copy_dir_refuse(dir, "%.400s", finding);
+    return fail_with(dir->error, sizeof(dir->error), "%.400s", finding);
 }
 
 /* What is not good is fetched from its beginning. */
 static bool copy_dir_is_sound(struct copy_dir *dir, const char *path, const struct copy_file *file)
 {
     if (!copy_dir_is_meant(dir, path, file)) {
-        copy_dir_refuse(dir, "%.120s came damaged, and is fetched again", file->named->name);
+        fail_with(dir->error, sizeof(dir->error), "%.120s came damaged, and is fetched again",
+                  file->named->name);
     } else if (table_file_verify(dir->vfs, path, stop_at_first, dir) == TABLE_FILE_DONE) {
         return true;
     }

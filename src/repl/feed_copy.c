@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/point.h"
@@ -46,8 +47,7 @@ static bool copy_read_manifest(struct repl_feed *feed, char error[MANIFEST_ERROR
     if (!vfs_path(path, feeds->directory, MANIFEST_NAME) ||
         (copy->text = vfs_read_file(feeds->vfs, path, MANIFEST_BYTES_MAX, &copy->text_length)) ==
             NULL) {
-        snprintf(error, MANIFEST_ERROR_MAX, "%s", strerror(errno));
-        return false;
+        return fail_with(error, MANIFEST_ERROR_MAX, "%s", strerror(errno));
     }
     return manifest_parse(copy->text, copy->text_length, MANIFEST_NAME, &copy->manifest, error) ==
            MANIFEST_SOUND;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "base/memory.h"
 #include "base/point.h"
 #include "store/vfs.h"
@@ -34,8 +35,7 @@ void backup_let_go(struct backup_set *set)
 
 static bool take_fail(struct copy *copy, const char *what)
 {
-    snprintf(copy->error, sizeof(copy->error), "%.400s: %.500s", copy->from, what);
-    return false;
+    return fail_with(copy->error, sizeof(copy->error), "%.400s: %.500s", copy->from, what);
 }
 
 static bool take_manifest(struct copy *copy, struct backup_set *set)
