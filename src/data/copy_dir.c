@@ -34,21 +34,6 @@ static const char *copy_dir_path(const struct copy_dir *dir, const char *name, c
     return path;
 }
 
-/* -1: it is not there. */
-static int64_t copy_dir_size(const struct copy_dir *dir, const char *path)
-{
-    const struct vfs_functions *file = dir->vfs->functions;
-    int fd = file->open(dir->vfs, path, O_RDONLY);
-
-    if (fd < 0) {
-        return -1;
-    }
-    int64_t size = file->size(dir->vfs, fd);
-
-    file->close(dir->vfs, fd);
-    return size;
-}
-
 /* ---- what is in it ---- */
 
 static bool has_suffix(const char *name, const char *suffix)
@@ -101,12 +86,11 @@ struct clearing {
 static void clear_entry(void *context, const char *name)
 {
     const struct clearing *clearing = context;
-    char path[VFS_PATH_MAX];
     bool stays = !copy_dir_is_ours(name) ||
                  (clearing->keep != NULL && clearing->keep(clearing->context, name));
 
-    if (!stays && vfs_path(path, clearing->path, name)) {
-        (void)clearing->vfs->functions->unlink(clearing->vfs, path);
+    if (!stays) {
+        (void)vfs_unlink_in(clearing->vfs, clearing->path, name);
     }
 }
 
@@ -128,10 +112,8 @@ static void copy_dir_print_stream(const struct manifest *manifest, char text[STR
 /* Returns whether what is there is of the same stream. */
 static bool copy_dir_goes_on(const struct copy_dir *dir, const char stream[STREAM_DIGITS + 1])
 {
-    char path[VFS_PATH_MAX];
     size_t length = 0;
-    char *text = vfs_read_file(dir->vfs, copy_dir_path(dir, COPY_DIR_STREAM, "", path),
-                               STREAM_DIGITS, &length);
+    char *text = vfs_read_in(dir->vfs, dir->path, COPY_DIR_STREAM, STREAM_DIGITS, &length);
     bool same = text != NULL && length == STREAM_DIGITS && memcmp(text, stream, STREAM_DIGITS) == 0;
 
     free(text);
@@ -245,7 +227,7 @@ bool copy_dir_look(struct copy_dir *dir, const struct manifest *manifest,
     file->have = 0;
     file->fd = -1;
     copy_dir_path(dir, file->named->name, "", path);
-    if (copy_dir_size(dir, path) >= 0) {
+    if (vfs_size(dir->vfs, path) >= 0) {
         if (copy_dir_is_meant(dir, path, file)) {
             return true;
         }
@@ -254,7 +236,7 @@ bool copy_dir_look(struct copy_dir *dir, const struct manifest *manifest,
     if (copy_dir_link(dir, manifest, own, file, path)) {
         return true;
     }
-    int64_t part = copy_dir_size(dir, copy_dir_path(dir, file->named->name, COPY_DIR_PART, path));
+    int64_t part = vfs_size(dir->vfs, copy_dir_path(dir, file->named->name, COPY_DIR_PART, path));
 
     if (part > 0 && (uint64_t)part <= file->named->bytes) {
         file->have = (uint64_t)part;

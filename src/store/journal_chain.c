@@ -62,9 +62,7 @@ int journal_page_read(struct vfs *vfs, int fd, struct journal_found *found)
 static bool journal_chain_read_header(struct vfs *vfs, const char *directory,
                                       struct journal_found *found, char error[JOURNAL_ERROR_MAX])
 {
-    char path[VFS_PATH_MAX];
-    int fd =
-        vfs_path(path, directory, found->name) ? vfs->functions->open(vfs, path, O_RDONLY) : -1;
+    int fd = vfs_open_in(vfs, directory, found->name, O_RDONLY);
     int result = fd < 0 ? -1 : journal_page_read(vfs, fd, found);
     int reason = errno;
     if (fd >= 0) {

@@ -45,19 +45,15 @@ struct reader {
 
 static bool open_segment(struct reader *reader, const struct journal_found *segment)
 {
-    char path[VFS_PATH_MAX];
     if (reader->fd >= 0) {
         reader->vfs->functions->close(reader->vfs, reader->fd);
-        reader->fd = -1;
     }
     reader->segment = segment;
     reader->at = segment->header.start;
     reader->sum = 0;
     reader->closed = false;
     reader->window_bytes = 0;
-    if (vfs_path(path, reader->directory, segment->name)) {
-        reader->fd = reader->vfs->functions->open(reader->vfs, path, O_RDONLY);
-    }
+    reader->fd = vfs_open_in(reader->vfs, reader->directory, segment->name, O_RDONLY);
     return reader->fd >= 0;
 }
 

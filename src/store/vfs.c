@@ -95,6 +95,42 @@ close:
     return NULL;
 }
 
+int64_t vfs_size(struct vfs *vfs, const char *path)
+{
+    int fd = vfs->functions->open(vfs, path, O_RDONLY);
+    if (fd < 0) {
+        return -1;
+    }
+    int64_t size = vfs->functions->size(vfs, fd);
+    close_keeping_errno(vfs, fd);
+    return size;
+}
+
+int vfs_open_in(struct vfs *vfs, const char *directory, const char *name, int flags)
+{
+    char path[VFS_PATH_MAX];
+    return vfs_path(path, directory, name) ? vfs->functions->open(vfs, path, flags) : -1;
+}
+
+int vfs_unlink_in(struct vfs *vfs, const char *directory, const char *name)
+{
+    char path[VFS_PATH_MAX];
+    return vfs_path(path, directory, name) ? vfs->functions->unlink(vfs, path) : -1;
+}
+
+char *vfs_read_in(struct vfs *vfs, const char *directory, const char *name, size_t bytes_max,
+                  size_t *length)
+{
+    char path[VFS_PATH_MAX];
+    return vfs_path(path, directory, name) ? vfs_read_file(vfs, path, bytes_max, length) : NULL;
+}
+
+int64_t vfs_size_in(struct vfs *vfs, const char *directory, const char *name)
+{
+    char path[VFS_PATH_MAX];
+    return vfs_path(path, directory, name) ? vfs_size(vfs, path) : -1;
+}
+
 /* The whole file under its temporary name, durable but for the name. */
 static bool write_temporary(struct vfs *vfs, const char *path, const void *bytes, size_t length)
 {

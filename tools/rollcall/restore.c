@@ -40,12 +40,9 @@ static int print_begun(const struct restore *restore, char text[BEGUN_MAX])
 /* Returns whether a restore of this backup was begun in the directory. */
 static bool is_begun(const struct restore *restore, const char *directory)
 {
-    char path[VFS_PATH_MAX];
     char begun[BEGUN_MAX];
     size_t length;
-    char *text = vfs_path(path, directory, RESTORE_BEGUN)
-                     ? vfs_read_file(vfs_real(), path, BEGUN_MAX, &length)
-                     : NULL;
+    char *text = vfs_read_in(vfs_real(), directory, RESTORE_BEGUN, BEGUN_MAX, &length);
     size_t expected = (size_t)print_begun(restore, begun);
     bool same = text != NULL && length == expected && memcmp(text, begun, length) == 0;
 
