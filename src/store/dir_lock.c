@@ -43,10 +43,8 @@ static enum dir_lock_result dir_lock_acquire(struct vfs *vfs, struct dir_lock *l
         lock->fd = fd;
         return DIR_LOCK_TAKEN;
     }
-    int error = errno;
-    vfs->functions->close(vfs, fd);
-    errno = error;
-    return is_held(error) ? DIR_LOCK_HELD : DIR_LOCK_FAILED;
+    vfs_close(vfs, fd);
+    return is_held(errno) ? DIR_LOCK_HELD : DIR_LOCK_FAILED;
 }
 
 static enum dir_lock_result take_either(struct vfs *vfs, const char *directory, int make,
@@ -89,9 +87,7 @@ bool dir_lock_sign(struct vfs *vfs, const char *directory)
     }
     bool signed_it = vfs->functions->truncate(vfs, fd, 0) == 0 &&
                      vfs_write_all(vfs, fd, text, (size_t)length, 0);
-    int error = errno;
-    vfs->functions->close(vfs, fd);
-    errno = error;
+    vfs_close(vfs, fd);
     return signed_it;
 }
 

@@ -64,13 +64,10 @@ static bool journal_chain_read_header(struct vfs *vfs, const char *directory,
 {
     int fd = vfs_open_in(vfs, directory, found->name, O_RDONLY);
     int result = fd < 0 ? -1 : journal_page_read(vfs, fd, found);
-    int reason = errno;
-    if (fd >= 0) {
-        vfs->functions->close(vfs, fd);
-    }
+    vfs_close(vfs, fd);
     if (result < 0) {
         return fail_with(error, JOURNAL_ERROR_MAX, "%s/%s: %s", directory, found->name,
-                         strerror(reason));
+                         strerror(errno));
     }
     if (found->state == JOURNAL_PAGE_NEWER) {
         return fail_with(error, JOURNAL_ERROR_MAX, "%s/%s: offset 0: %s; use the one that wrote it",

@@ -53,9 +53,7 @@ static bool settle_segment(const struct journal_config *config, const struct jou
                    rewrite(vfs, fd, journal_offset_of(&found->header, from),
                            journal_offset_of(&found->header, end)) &&
                    vfs->functions->fdatasync(vfs, fd) == 0;
-    int error = errno;
-    vfs->functions->close(vfs, fd);
-    errno = error;
+    vfs_close(vfs, fd);
     return settled;
 }
 

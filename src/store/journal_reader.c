@@ -25,9 +25,7 @@ void journal_reader_init(struct journal_reader *reader, struct vfs *vfs, const c
 
 static void reader_close(struct journal_reader *reader)
 {
-    if (reader->fd >= 0) {
-        reader->vfs->functions->close(reader->vfs, reader->fd);
-    }
+    vfs_close(reader->vfs, reader->fd);
     reader->fd = -1;
 }
 

@@ -45,9 +45,7 @@ struct reader {
 
 static bool open_segment(struct reader *reader, const struct journal_found *segment)
 {
-    if (reader->fd >= 0) {
-        reader->vfs->functions->close(reader->vfs, reader->fd);
-    }
+    vfs_close(reader->vfs, reader->fd);
     reader->segment = segment;
     reader->at = segment->header.start;
     reader->sum = 0;
@@ -441,9 +439,7 @@ enum journal_scan_end journal_scan(struct vfs *vfs, const char *directory,
         end = read_chain(&reader);
         free(reader.window);
     }
-    if (reader.fd >= 0) {
-        vfs->functions->close(vfs, reader.fd);
-    }
+    vfs_close(vfs, reader.fd);
     journal_chain_fini(&reader.chain);
     return end;
 }

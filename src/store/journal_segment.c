@@ -82,9 +82,7 @@ struct journal_segment *journal_segment_begin(struct journal *journal, int fd,
 
 void journal_segment_free(struct journal *journal, struct journal_segment *segment)
 {
-    if (segment->fd >= 0) {
-        journal->vfs->functions->close(journal->vfs, segment->fd);
-    }
+    vfs_close(journal->vfs, segment->fd);
     free(segment);
 }
 
@@ -198,9 +196,7 @@ static struct journal_segment *journal_segment_write_again(struct journal *journ
     }
     if (file->sync_dir(journal->vfs, journal->directory) != 0) {
         /* The file may be there after a power cut or not: the stream is the same either way. */
-        int error = errno;
-        file->close(journal->vfs, fd);
-        errno = error;
+        vfs_close(journal->vfs, fd);
         return NULL;
     }
     return segment_create(fd, header);

@@ -150,9 +150,7 @@ static enum table_file_result open_and_read(struct table_file *file, bool direct
     if (result != TABLE_FILE_FAILED || errno != EINVAL || !direct) {
         return result;
     }
-    if (file->fd >= 0) {
-        file->vfs->functions->close(file->vfs, file->fd);
-    }
+    vfs_close(file->vfs, file->fd);
     return open_and_read(file, false, error);
 }
 
@@ -413,9 +411,7 @@ void table_file_close(struct table_file *file)
     }
     CHECK(file->class == TABLE_FILE_CLASS);
     int error = errno;
-    if (file->fd >= 0) {
-        file->vfs->functions->close(file->vfs, file->fd);
-    }
+    vfs_close(file->vfs, file->fd);
     if (file->shared) {
         open_files_remove(file->shared, file->open_file);
     }

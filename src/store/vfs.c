@@ -47,10 +47,12 @@ bool vfs_write_all(struct vfs *vfs, int fd, const void *from, size_t bytes, uint
     return true;
 }
 
-static void close_keeping_errno(struct vfs *vfs, int fd)
+void vfs_close(struct vfs *vfs, int fd)
 {
     int error = errno;
-    vfs->functions->close(vfs, fd);
+    if (fd >= 0) {
+        vfs->functions->close(vfs, fd);
+    }
     errno = error;
 }
 
@@ -90,7 +92,7 @@ char *vfs_read_file(struct vfs *vfs, const char *path, size_t bytes_max, size_t 
     return text;
 
 close:
-    close_keeping_errno(vfs, fd);
+    vfs_close(vfs, fd);
     free_keeping_errno(text);
     return NULL;
 }
@@ -102,7 +104,7 @@ int64_t vfs_size(struct vfs *vfs, const char *path)
         return -1;
     }
     int64_t size = vfs->functions->size(vfs, fd);
-    close_keeping_errno(vfs, fd);
+    vfs_close(vfs, fd);
     return size;
 }
 
@@ -140,7 +142,7 @@ static bool write_temporary(struct vfs *vfs, const char *path, const void *bytes
     }
     bool sound =
         vfs_write_all(vfs, fd, bytes, length, 0) && vfs->functions->fdatasync(vfs, fd) == 0;
-    close_keeping_errno(vfs, fd);
+    vfs_close(vfs, fd);
     return sound;
 }
 

@@ -80,6 +80,8 @@ char *vfs_read_file(struct vfs *vfs, const char *path, size_t bytes_max, size_t 
 int64_t vfs_size(struct vfs *vfs,
                  const char *path); /* -1 with errno: it cannot be opened, or asked */
 
+void vfs_close(struct vfs *vfs, int fd); /* negative: there is none; errno stays */
+
 /* The same of directory/name; ENAMETOOLONG as vfs_path() has it. */
 int vfs_open_in(struct vfs *vfs, const char *directory, const char *name, int flags);
 int vfs_unlink_in(struct vfs *vfs, const char *directory, const char *name);
