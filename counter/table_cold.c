@@ -148,8 +148,9 @@ static bool file_record(const struct counter_table *t, const struct counter_locu
 
 /* ---- looking up ---- */
 
-bool table_overlaid(const struct counter_table *t, uint64_t id, uint64_t subs,
-                    struct table_record *record)
+/* What lies in front of a dumped table's file. False: nothing of this id. */
+static bool table_overlaid(const struct counter_table *t, uint64_t id, uint64_t subs,
+                           struct table_record *record)
 {
     const verlock *stripe = stripe_lock(t, id);
     uint32_t word;

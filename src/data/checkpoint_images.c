@@ -57,7 +57,8 @@ void checkpoint_list_tables(struct checkpoint_space *space)
     }
 }
 
-uint64_t checkpoint_layer(const struct row_image *image)
+/* The number its file has: DATA_LAYERS on, that of an overlay. */
+static uint64_t checkpoint_layer(const struct row_image *image)
 {
     return (image->layer ? 1u : 0u) + (image->kind == ROW_IMAGE_OVERLAY ? DATA_LAYERS : 0u);
 }

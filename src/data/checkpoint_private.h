@@ -128,9 +128,6 @@ struct checkpoint_image *checkpoint_find_image(const struct checkpoint_space *sp
                                                uint64_t serial, uint64_t layer);
 void checkpoint_free_images(struct checkpoint_space *space);
 
-/* The number its file has: DATA_LAYERS on, that of an overlay. */
-uint64_t checkpoint_layer(const struct row_image *image);
-
 /* ---- checkpoint_dumps.c ---- */
 
 bool checkpoint_is_dump(const struct row_image *image); /* or a merged one */

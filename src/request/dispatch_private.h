@@ -367,8 +367,6 @@ void dispatch_journal_look(struct dispatch_worker *worker);
 /* Before it sleeps a worker keeps no room that nothing was put into: others may need it to go on.
  */
 void dispatch_journal_rest(struct dispatch_worker *worker); /* the worker ends */
-/* Returns whether a follower must acknowledge changes and is not there. Any thread. */
-bool dispatch_journal_lacks_replica(const struct server *server);
 /* With a journal: returns whether the answers of this turn must be held. */
 bool dispatch_journal_holds(const struct dispatch_worker *worker);
 /*

@@ -39,6 +39,12 @@ static bool row_merge_is_due(const struct row *row, const struct row_overlay_siz
            row_merge_above(row->cold, off, most - most / BUDGET_SCARCE);
 }
 
+/* True: no merge of this table failed in the last seconds. Inside. */
+static bool row_cold_may_merge(const struct row_table *table)
+{
+    return table->merge_us == 0 || clock_monotonic_us() >= table->merge_us;
+}
+
 void row_cold_changed(struct row *row, const struct row_table *holder)
 {
     struct row_overlay_size size;
@@ -58,11 +64,6 @@ bool row_cold_awaits(const struct row *row, const struct row_table *holder)
     bool due = atomic_load(&row->merge_wanted) && row_cold_may_merge(holder);
     bool soon = row->cold != NULL && !row->merge_paused && !row->round_failed;
     return soon && (holder->tapped || row->merges > 0 || due);
-}
-
-bool row_cold_may_merge(const struct row_table *table)
-{
-    return table->merge_us == 0 || clock_monotonic_us() >= table->merge_us;
 }
 
 static bool row_merge_again(const struct row *row)

@@ -216,7 +216,8 @@ bool wire_send(struct wire *wire, const void *bytes, size_t length)
 
 /* ---- lines ---- */
 
-char *wire_line_there(struct wire *wire, size_t *length)
+/* The next line, if it has come already. NULL: not yet, or never. */
+static char *wire_line_there(struct wire *wire, size_t *length)
 {
     char *start = wire->in + wire->in_at;
     size_t left = wire->in_length - wire->in_at;
