@@ -66,15 +66,9 @@ bool row_cold_awaits(const struct row *row, const struct row_table *holder)
     return soon && (holder->tapped || row->merges > 0 || due);
 }
 
-static bool row_merge_again(const struct row *row)
-{
-    uint64_t from = atomic_load(&row->merges_us);
-    return from != 0 && clock_monotonic_us() >= from;
-}
-
 bool row_images_wanted(const struct row *row)
 {
-    return atomic_load(&row->merge_wanted) || row_merge_again(row) || row_cold_wanted(row);
+    return atomic_load(&row->merge_wanted) || row_is_due(&row->merges_us) || row_cold_wanted(row);
 }
 
 /* ---- which ---- */
@@ -122,7 +116,7 @@ static void row_merge_none(struct row *row)
     uint64_t least = 0;
     atomic_store(&row->merge_wanted, false); /* the next change asks again */
     atomic_store(&row->wake_due, true);
-    if (!row_merge_again(row)) {
+    if (!row_is_due(&row->merges_us)) {
         return;
     }
     for (size_t i = 0; i < row->count; i++) {
@@ -136,7 +130,7 @@ static void row_merge_none(struct row *row)
 struct row_table *row_merge_next(struct row *row)
 {
     struct row_merge_choice choice = {.row = row};
-    bool asked = atomic_load(&row->merge_wanted) || row_merge_again(row);
+    bool asked = atomic_load(&row->merge_wanted) || row_is_due(&row->merges_us);
     if (row->cold == NULL || row->merge_paused || !asked) {
         return NULL;
     }

@@ -126,6 +126,17 @@ uint64_t backup_bytes(const struct backup_set *set)
     return bytes;
 }
 
+bool backup_copy_tables(struct copy *copy, const struct backup_set *set)
+{
+    for (size_t i = 0; i < set->table_count; i++) {
+        if (!copy_file(copy, &set->tables[i], true)) {
+            return false;
+        }
+        progress_tell(&copy->progress, copy->done, copy->whole, NULL);
+    }
+    return true;
+}
+
 /* ---- what is left over ---- */
 
 static bool is_of(const struct backup_set *set, const char *name)
