@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "counter/counter_private.h"
@@ -219,9 +220,9 @@ bool counter_reconfigure(struct engine *engine, const struct counter_config *con
         return false;
     }
     if (!number_slots(counter, &numbered, &numbers)) {
-        snprintf(error, COUNTER_ERROR_MAX, "the space has had %d slots, and takes no new one",
-                 COUNTER_SLOT_NUMBER_MAX);
-        return false;
+        return fail_with(error, COUNTER_ERROR_MAX,
+                         "the space has had %d slots, and takes no new one",
+                         COUNTER_SLOT_NUMBER_MAX);
     }
     return reconfigure(counter, &numbered, numbers, error);
 }

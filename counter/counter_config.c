@@ -1,27 +1,20 @@
 /* counter_config.c: what a configuration says: is it sound, what takes how much memory. */
-#include <stdio.h>
-
 #include "base/dict.h"
+#include "base/fail.h"
 #include "counter/counter_private.h"
 
 #define SAMPLE_SHARE 4u  /* of the room of the extend dict, for the first table's sample */
 #define DENSE_RANGE  1   /* of ids: any that two bytes of remainder hold */
 #define PARTS_USED   0.9 /* of what several parts hold when full: each is between two sizes */
 
-static bool counter_config_refuse(char error[COUNTER_ERROR_MAX], const char *text)
-{
-    snprintf(error, COUNTER_ERROR_MAX, "%s", text);
-    return false;
-}
-
 bool counter_config_valid(const struct counter_config *config, char error[COUNTER_ERROR_MAX])
 {
     const char *wrong = row_config_wrong(&config->row, config->max_id);
     if (wrong != NULL) {
-        return counter_config_refuse(error, wrong);
+        return fail_with(error, COUNTER_ERROR_MAX, "%s", wrong);
     }
     if (!config->row.any_ids && config->id_spacing > INT64_MAX) {
-        return counter_config_refuse(error, "id-spacing is at most 9223372036854775807");
+        return fail_with(error, COUNTER_ERROR_MAX, "id-spacing is at most 9223372036854775807");
     }
     return counter_slots_valid(config, error);
 }

@@ -3,9 +3,9 @@
  * change, so each says all that is needed: which slots become what, and where the record lies.
  */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "counter/counter_private.h"
 #include "row/table_kind.h"
 
@@ -108,9 +108,8 @@ static bool refuse_replay(struct counter *counter, const struct engine_replay *r
         [COUNTER_REPLAY_PENDING] = {ROW_REPLAY_LATER, "a page of a dumped table is read for"},
     };
     counter->row.replayed = refusals[replayed].ended;
-    snprintf(error, ENGINE_ERROR_MAX, "%s the change of id %" PRIu64 " at %" PRIu64,
-             refusals[replayed].why, replay->change.id, replay->lsn);
-    return false;
+    return fail_with(error, ENGINE_ERROR_MAX, "%s the change of id %" PRIu64 " at %" PRIu64,
+                     refusals[replayed].why, replay->change.id, replay->lsn);
 }
 
 static bool replay_one(struct counter *counter, const struct target *target,
@@ -164,9 +163,8 @@ bool counter_replay(struct engine *engine, const struct engine_replay *changes, 
     for (size_t i = 0; i < n; i++) {
         const struct change *change = &changes[i].change;
         if (!change_valid(counter, change)) {
-            snprintf(error, ENGINE_ERROR_MAX, "the change at %" PRIu64 " is none of this space",
-                     changes[i].lsn);
-            return false;
+            return fail_with(error, ENGINE_ERROR_MAX,
+                             "the change at %" PRIu64 " is none of this space", changes[i].lsn);
         }
         targets[i].table = target_of(counter, change, changes[i].lsn);
         if (targets[i].table) {

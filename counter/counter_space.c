@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "counter/counter_private.h"
 #include "counter/encode.h"
 
@@ -36,12 +37,6 @@ size_t counter_write_space(const struct engine *engine, unsigned char bytes[ROW_
     encode_slots(&to, config->slots, config->slot_count);
     encode_slots(&to, counter->left.at, counter->left.count);
     return (size_t)(to.at - bytes);
-}
-
-static bool counter_space_refuse(char *error, const char *what)
-{
-    snprintf(error, ENGINE_ERROR_MAX, "%s", what);
-    return false;
 }
 
 static const char *ids_name(bool any_ids)
@@ -74,7 +69,8 @@ static bool decode_space(struct counter *counter, struct decoder *from, char *er
 {
     struct counter_config is = counter->config;
     if (decode_u64(from) != (STATE_MAGIC | STATE_VERSION)) {
-        return counter_space_refuse(error, "the state of the space is not one of this version");
+        return fail_with(error, ENGINE_ERROR_MAX,
+                         "the state of the space is not one of this version");
     }
     bool any_ids = decode_u8(from) != 0;
     uint64_t max_id = decode_u64(from);
@@ -86,7 +82,7 @@ static bool decode_space(struct counter *counter, struct decoder *from, char *er
         decode_slot(from, &left.at[i]);
     }
     if (!decode_ended(from) || numbers > COUNTER_SLOT_NUMBER_MAX) {
-        return counter_space_refuse(error, "the state of the space is damaged");
+        return fail_with(error, ENGINE_ERROR_MAX, "the state of the space is damaged");
     }
     if (!same_ids(&counter->config, any_ids, max_id, error)) {
         return false;
@@ -129,5 +125,5 @@ bool counter_take_space(struct engine *engine, uint64_t lsn, const void *bytes, 
     struct viewing viewing = {&counter->config, lsn, true};
     row_each(&counter->row, view_anew, &viewing);
     return viewing.can ||
-           counter_space_refuse(error, "a table has no room for the slots of the journal");
+           fail_with(error, ENGINE_ERROR_MAX, "a table has no room for the slots of the journal");
 }

@@ -24,7 +24,8 @@ void encode_u64(struct encoder *to, uint64_t value)
     encode_bytes(to, &value, sizeof(value));
 }
 
-void encode_name(struct encoder *to, const char *name)
+/* 1 to ENGINE_SPACE_NAME_MAX characters, after their number. */
+static void encode_name(struct encoder *to, const char *name)
 {
     size_t length = strlen(name);
     CHECK(length >= 1 && length <= ENGINE_SPACE_NAME_MAX);
@@ -76,7 +77,7 @@ uint64_t decode_u64(struct decoder *from)
     return value;
 }
 
-void decode_name(struct decoder *from, char name[ENGINE_SPACE_NAME_MAX + 1])
+static void decode_name(struct decoder *from, char name[ENGINE_SPACE_NAME_MAX + 1])
 {
     size_t length = decode_u8(from);
     memset(name, 0, ENGINE_SPACE_NAME_MAX + 1);

@@ -39,8 +39,6 @@ static inline struct decoder decode_from(const void *bytes, size_t length)
 
 void encode_u8(struct encoder *to, unsigned value); /* CHECKs that it fits */
 void encode_u64(struct encoder *to, uint64_t value);
-/* 1 to ENGINE_SPACE_NAME_MAX characters, after their number. */
-void encode_name(struct encoder *to, const char *name);
 /* Its bits, its number (2 bytes), its name. */
 void encode_slot(struct encoder *to, const struct counter_slot *slot);
 /* How many, then each. */
@@ -48,7 +46,6 @@ void encode_slots(struct encoder *to, const struct counter_slot *slots, size_t c
 
 unsigned decode_u8(struct decoder *from);
 uint64_t decode_u64(struct decoder *from);
-void decode_name(struct decoder *from, char name[ENGINE_SPACE_NAME_MAX + 1]);
 void decode_slot(struct decoder *from, struct counter_slot *slot);
 /* Fills slots and slot_count alone, if they are those of a configuration; else it is bad. */
 void decode_slots(struct decoder *from, struct counter_config *config);

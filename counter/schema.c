@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "base/hash.h"
 #include "base/num.h"
 
@@ -11,20 +12,18 @@ bool counter_slots_valid(const struct counter_config *config, char error[COUNTER
 {
     unsigned bits = 0;
     if (config->slot_count < 1 || config->slot_count > ENGINE_SLOTS_MAX) {
-        snprintf(error, COUNTER_ERROR_MAX, "a counter space needs 1 to 16 slots");
-        return false;
+        return fail_with(error, COUNTER_ERROR_MAX, "a counter space needs 1 to 16 slots");
     }
     for (size_t i = 0; i < config->slot_count; i++) {
         const struct counter_slot *slot = &config->slots[i];
         if (slot->bits < COUNTER_SLOT_BITS_MIN || slot->bits > COUNTER_SLOT_BITS_MAX) {
-            snprintf(error, COUNTER_ERROR_MAX, "slot %s has %u bits; a slot has %d to %d bits",
-                     slot->name, slot->bits, COUNTER_SLOT_BITS_MIN, COUNTER_SLOT_BITS_MAX);
-            return false;
+            return fail_with(error, COUNTER_ERROR_MAX,
+                             "slot %s has %u bits; a slot has %d to %d bits", slot->name,
+                             slot->bits, COUNTER_SLOT_BITS_MIN, COUNTER_SLOT_BITS_MAX);
         }
         for (size_t j = 0; j < i; j++) {
             if (strcmp(slot->name, config->slots[j].name) == 0) {
-                snprintf(error, COUNTER_ERROR_MAX, "slot %s is given twice", slot->name);
-                return false;
+                return fail_with(error, COUNTER_ERROR_MAX, "slot %s is given twice", slot->name);
             }
         }
         bits += slot->bits;

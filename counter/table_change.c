@@ -2,7 +2,8 @@
 #include "base/point.h"
 #include "counter/table_private.h"
 
-enum engine_error table_insert_error(enum table_insert_result result)
+/* Why a new record could not be stored, as the operation says it. */
+static enum engine_error table_insert_error(enum table_insert_result result)
 {
     static const enum engine_error errors[] = {
         [TABLE_INSERT_FULL] = ENGINE_E_OUT_OF_MEMORY,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "counter/table_private.h"
 #include "row/row_log.h"
 #include "store/cold.h"
@@ -147,8 +148,9 @@ static bool file_record(const struct counter_table *t, const struct counter_locu
 
 /* ---- looking up ---- */
 
-bool table_overlaid(const struct counter_table *t, uint64_t id, uint64_t subs,
-                    struct table_record *record)
+/* What lies in front of a dumped table's file. False: nothing of this id. */
+static bool table_overlaid(const struct counter_table *t, uint64_t id, uint64_t subs,
+                           struct table_record *record)
 {
     const verlock *stripe = stripe_lock(t, id);
     uint32_t word;
@@ -450,8 +452,7 @@ static bool file_fits(const struct counter_table *t, const struct table_file *fi
 
 static bool table_cold_refuse(char *error, const struct table_file *file, const char *what)
 {
-    snprintf(error, ENGINE_ERROR_MAX, "%s: %s", table_file_path(file), what);
-    return false;
+    return fail_with(error, ENGINE_ERROR_MAX, "%s: %s", table_file_path(file), what);
 }
 
 bool counter_table_restore_cold(struct counter_table *t, struct engine_cold *cold,

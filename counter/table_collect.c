@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "counter/table_private.h"
 #include "row/row_log.h"
 #include "store/table_file.h"
@@ -142,9 +143,8 @@ static void take_base(void *context, const char *name, uint64_t value)
 
 static bool reading_refuse(struct reading *reading, const char *why)
 {
-    snprintf(reading->collect->error, ENGINE_COLLECT_ERROR, "%.400s: %s",
-             table_file_path(reading->file), why);
-    return false;
+    return fail_with(reading->collect->error, ENGINE_COLLECT_ERROR, "%.400s: %s",
+                     table_file_path(reading->file), why);
 }
 
 static bool reading_begin(struct reading *reading, const struct counter_config *config)

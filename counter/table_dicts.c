@@ -10,7 +10,8 @@
  */
 #include "counter/table_private.h"
 
-uint64_t table_dict_takes(const struct dict *dict, unsigned times)
+/* Entries a dict takes for sure, were it that many times smaller. */
+static uint64_t table_dict_takes(const struct dict *dict, unsigned times)
 {
     return dict_pool_bytes(dict) / times / dict_entry_bytes(dict) * TABLE_DICT_TAKES / 100;
 }
@@ -63,7 +64,8 @@ bool table_dicts_hold(struct counter_table *t, uint64_t extend, uint64_t aux)
     return grown;
 }
 
-void table_dicts_bound(struct counter_table *t)
+/* If they grew: what is new finds no more room in them than if they had not. */
+static void table_dicts_bound(struct counter_table *t)
 {
     if (t->extend_times > 1) {
         t->extend_max = table_dict_takes(t->extend, t->extend_times);

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/fail.h"
 #include "base/point.h"
 #include "counter/table_private.h"
 #include "engine/engine.h"
@@ -240,9 +241,8 @@ static bool load_groups(struct loading *loading)
     }
     if (!table_dicts_hold(t, info->section[COUNTER_TABLE_EXTEND].entries,
                           info->section[COUNTER_TABLE_AUX].entries)) {
-        snprintf(loading->error, ENGINE_ERROR_MAX, "%s: no memory for its entries",
-                 table_file_path(loading->file));
-        return false;
+        return fail_with(loading->error, ENGINE_ERROR_MAX, "%s: no memory for its entries",
+                         table_file_path(loading->file));
     }
     if (info->pages == 0) {
         return true;

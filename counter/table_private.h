@@ -381,9 +381,6 @@ void table_free_aux(const struct counter_table *t, uint64_t id, const uint64_t *
 /* Takes groups and dicts away; the region is the row's. */
 void table_leave_memory(struct counter_table *t);
 
-/* Why a new record could not be stored, as the operation says it. */
-enum engine_error table_insert_error(enum table_insert_result result);
-
 /* ---- whole records (table_record.c) ---- */
 
 #define TABLE_SUBS (ENGINE_SLOTS_MAX + SCHEMA_EXTRAS_MAX) /* sub-keys of aux */
@@ -478,10 +475,6 @@ static inline bool table_is_whole(const struct counter_table *t)
  * nothing. */
 void table_tap(struct counter_table *t, uint64_t id, const uint64_t *payload);
 
-/* What lies in front of a dumped table's file. False: nothing of this id. */
-bool table_overlaid(const struct counter_table *t, uint64_t id, uint64_t subs,
-                    struct table_record *record);
-
 /* The file of a dumped table and its reader. The last one to let go of it forgets and closes it. */
 struct counter_file {
     struct table_file *file;
@@ -498,8 +491,6 @@ void table_set_window(struct counter_table *t, uint64_t low);
 #define TABLE_ROOMY 2u
 
 #define TABLE_DICT_TAKES 70 /* per cent of a dict's places: then it refuses its first key */
-/* Entries a dict takes for sure, were it that many times smaller. */
-uint64_t table_dict_takes(const struct dict *dict, unsigned times);
 /* table_count.c: counts the records of a table in memory, all stopped. What a dumped one counts was
  * read from a file, which nobody looks into: one that comes back is counted anew. */
 uint64_t table_count_records(const struct counter_table *t);
@@ -510,8 +501,6 @@ bool table_dicts_grow(struct counter_table *t);
 void table_dicts_note(struct counter_table *t);
 /* Makes the dicts as large as this many entries need. */
 bool table_dicts_hold(struct counter_table *t, uint64_t extend, uint64_t aux);
-/* If they grew: what is new finds no more room in them than if they had not. */
-void table_dicts_bound(struct counter_table *t);
 /* Called when all is loaded: makes the dicts as large as they must be, with the room that a restart
  * needs. */
 void table_dicts_trim(struct counter_table *t);

@@ -8,14 +8,9 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/fail.h"
 #include "base/memory.h"
 #include "phantom/phantom_private.h"
-
-static bool phantom_refuse(char error[PHANTOM_ERROR_MAX], const char *text)
-{
-    snprintf(error, PHANTOM_ERROR_MAX, "%s", text);
-    return false;
-}
 
 /* ---- reconfiguration ---- */
 
@@ -70,7 +65,7 @@ bool phantom_reconfigure(struct engine *engine, const struct phantom_config *con
     struct phantom *phantom = (struct phantom *)engine;
     CHECK(phantom->magic == PHANTOM_MAGIC);
     if (!phantom_turn_deletes(phantom, config->deletes, config->exceptions_bytes)) {
-        return phantom_refuse(error, "the system refuses the memory for exceptions");
+        return fail_with(error, PHANTOM_ERROR_MAX, "the system refuses the memory for exceptions");
     }
     bool turned = config->deletes != phantom->config.deletes ||
                   config->exceptions_bytes != phantom->config.exceptions_bytes;

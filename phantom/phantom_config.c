@@ -1,13 +1,6 @@
 /* phantom_config.c: what a configuration says: is it sound, what takes how much memory. */
-#include <stdio.h>
-
+#include "base/fail.h"
 #include "phantom/phantom_private.h"
-
-static bool phantom_config_refuse(char error[PHANTOM_ERROR_MAX], const char *text)
-{
-    snprintf(error, PHANTOM_ERROR_MAX, "%s", text);
-    return false;
-}
 
 bool phantom_config_valid(const struct phantom_config *config, char error[PHANTOM_ERROR_MAX])
 {
@@ -15,14 +8,14 @@ bool phantom_config_valid(const struct phantom_config *config, char error[PHANTO
     double wrong = config->false_positives;
     uint64_t exceptions = config->exceptions_bytes;
     if (row != NULL) {
-        return phantom_config_refuse(error, row);
+        return fail_with(error, PHANTOM_ERROR_MAX, "%s", row);
     }
     if (!(wrong >= PHANTOM_FALSE_POSITIVES_MIN && wrong <= PHANTOM_FALSE_POSITIVES_MAX)) {
-        return phantom_config_refuse(error, "false-positives is 0.000001 to 0.5");
+        return fail_with(error, PHANTOM_ERROR_MAX, "false-positives is 0.000001 to 0.5");
     }
     if (exceptions != 0 &&
         (exceptions < PHANTOM_EXCEPTIONS_BYTES_MIN || exceptions > ROW_REGION_BYTES_MAX)) {
-        return phantom_config_refuse(error, "exceptions-memory is 4 KiB to 1 TiB");
+        return fail_with(error, PHANTOM_ERROR_MAX, "exceptions-memory is 4 KiB to 1 TiB");
     }
     return true;
 }

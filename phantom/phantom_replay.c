@@ -1,6 +1,6 @@
 /* phantom_replay.c: changes of the journal made again, a batch whose lines are asked for first. */
-#include <stdio.h>
 
+#include "base/fail.h"
 #include "phantom/phantom_private.h"
 
 static void ask_for_lines(const struct phantom *phantom, const struct engine_replay *changes,
@@ -21,8 +21,8 @@ static bool replay_all(struct phantom *phantom, const struct engine_replay *chan
     for (size_t i = 0; i < n; i++) {
         uint64_t id = changes[i].change.id;
         if (id > ROW_ID_MAX) {
-            snprintf(error, ENGINE_ERROR_MAX, "the journal has a change of an id that cannot be");
-            return false;
+            return fail_with(error, ENGINE_ERROR_MAX,
+                             "the journal has a change of an id that cannot be");
         }
         struct row_table *table = row_find(&phantom->row, id);
         if (UNLIKELY(row_replay_was_dropped(table, id))) {

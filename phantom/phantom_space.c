@@ -10,10 +10,10 @@
  *     24  8  secret of the hash that filters use
  *     32  8  secret of the second hash
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "phantom/phantom_private.h"
 
 #define VERSION      2
@@ -28,12 +28,6 @@ struct space {
 };
 _Static_assert(sizeof(struct space) == 40, "as the table above");
 _Static_assert(sizeof(struct space) <= ROW_KIND_SPACE_MAX, "a state and an event have room for it");
-
-static bool phantom_space_refuse(const char *text, char error[ENGINE_ERROR_MAX])
-{
-    snprintf(error, ENGINE_ERROR_MAX, "%s", text);
-    return false;
-}
 
 size_t phantom_write_space(const struct engine *engine, unsigned char bytes[ROW_KIND_SPACE_MAX])
 {
@@ -62,24 +56,24 @@ static bool phantom_space_take(struct phantom *phantom, const void *bytes, size_
 {
     struct space space;
     if (length != sizeof(space)) {
-        return phantom_space_refuse("what was stored of the space is not of a phantom space",
-                                    error);
+        return fail_with(error, ENGINE_ERROR_MAX,
+                         "what was stored of the space is not of a phantom space");
     }
     memcpy(&space, bytes, sizeof(space));
     if (space.version != VERSION || (space.flags & ~FLAGS) != 0 ||
         (space.exceptions_bytes != 0 && (space.exceptions_bytes < PHANTOM_EXCEPTIONS_BYTES_MIN ||
                                          space.exceptions_bytes > ROW_REGION_BYTES_MAX))) {
-        return phantom_space_refuse(
-            "what was stored of the space is of no version this program knows", error);
+        return fail_with(error, ENGINE_ERROR_MAX,
+                         "what was stored of the space is of no version this program knows");
     }
     bool any_ids = (space.flags & FLAG_ANY_IDS) != 0;
     if (any_ids != phantom->config.row.any_ids) {
-        return phantom_space_refuse(
-            any_ids ? "it was stored with `ids: any`: keep that, or give the space "
-                      "another name"
-                    : "it was stored with `ids: growing`: keep that, or give the space "
-                      "another name",
-            error);
+        return fail_with(error, ENGINE_ERROR_MAX, "%s",
+                         any_ids
+                             ? "it was stored with `ids: any`: keep that, or give the space "
+                               "another name"
+                             : "it was stored with `ids: growing`: keep that, or give the space "
+                               "another name");
     }
     phantom->config.deletes = (space.flags & FLAG_DELETES) != 0;
     phantom->config.exceptions_bytes = space.exceptions_bytes;
@@ -99,5 +93,5 @@ bool phantom_take_space(struct engine *engine, uint64_t lsn, const void *bytes, 
     (void)lsn;
     return phantom_space_take(phantom, bytes, length, error) &&
            (phantom_turn_deletes(phantom, config->deletes, config->exceptions_bytes) ||
-            phantom_space_refuse("the system refuses the memory for exceptions", error));
+            fail_with(error, ENGINE_ERROR_MAX, "the system refuses the memory for exceptions"));
 }

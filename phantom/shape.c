@@ -10,7 +10,7 @@ uint64_t phantom_exceptions_pool(uint64_t table_bytes, uint64_t wanted)
     return bytes < PHANTOM_EXCEPTIONS_BYTES_MIN ? PHANTOM_EXCEPTIONS_BYTES_MIN : bytes;
 }
 
-uint64_t phantom_apart_pool(uint64_t table_bytes)
+static uint64_t phantom_apart_pool(uint64_t table_bytes)
 {
     uint64_t bytes = table_bytes / PHANTOM_APART_SHARE;
     return bytes < DICT_POOL_MIN ? DICT_POOL_MIN : bytes;

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "base/memory.h"
 #include "phantom/table_private.h"
 #include "store/dict_image.h"
@@ -132,8 +133,7 @@ struct loading {
 
 static bool phantom_image_refuse(const struct loading *loading, const char *why)
 {
-    snprintf(loading->error, ENGINE_ERROR_MAX, "%s", why);
-    return false;
+    return fail_with(loading->error, ENGINE_ERROR_MAX, "%s", why);
 }
 
 static bool loaded_piece(void *context, uint64_t pages)

@@ -25,7 +25,6 @@ void phantom_apart_check(const struct phantom_table *apart);
 
 /* shape.c: bytes of pools; wanted 0: the usual part of the table. */
 uint64_t phantom_exceptions_pool(uint64_t table_bytes, uint64_t wanted);
-uint64_t phantom_apart_pool(uint64_t table_bytes);
 /* shape.c: makes the shape one of this many bytes, with the plan it has. */
 void phantom_shape_size(struct phantom_shape *shape, uint64_t table_bytes);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fail.h"
 #include "base/memory.h"
 
 /* "name:password", then zeros, so that all entries take the same time to compare. */
@@ -21,8 +22,7 @@ struct auth {
 
 static bool auth_refuse(char error[AUTH_ERROR_MAX], size_t line, const char *what)
 {
-    snprintf(error, AUTH_ERROR_MAX, "line %zu: %s", line, what);
-    return false;
+    return fail_with(error, AUTH_ERROR_MAX, "line %zu: %s", line, what);
 }
 
 static bool auth_add(struct auth *auth, const char *text, size_t length, size_t line,
@@ -130,12 +130,10 @@ bool auth_login(const struct auth *auth, char login[AUTH_LINE_MAX + 1], char err
     size_t name_length = (size_t)(colon - entry->text);
 
     if (auth->count != 1) {
-        snprintf(error, AUTH_ERROR_MAX, "has %zu users: one is needed", auth->count);
-        return false;
+        return fail_with(error, AUTH_ERROR_MAX, "has %zu users: one is needed", auth->count);
     }
     if (memchr(entry->text, ' ', name_length) != NULL) {
-        snprintf(error, AUTH_ERROR_MAX, "has a user with a blank in its name");
-        return false;
+        return fail_with(error, AUTH_ERROR_MAX, "has a user with a blank in its name");
     }
     memcpy(login, entry->text, entry->length);
     login[name_length] = ' ';

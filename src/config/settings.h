@@ -207,8 +207,6 @@ enum settings_action settings_load(int argc, char **argv, FILE *out, FILE *err,
  */
 struct settings *settings_reload(int argc, char **argv, FILE *err);
 void settings_destroy(struct settings *settings); /* NULL: no-op */
-/* Returns whether a node, or a group of them, may have this name. */
-bool settings_node_name_good(const char *name);
 /* Returns whether rollcall agent says which node this one follows, and when it leads. */
 bool settings_follows_agent(const struct settings *settings);
 

@@ -75,8 +75,10 @@ struct settings_place *settings_draft_space_place(struct settings_draft *draft, 
     return &draft->spaces[space][row];
 }
 
-bool settings_draft_name(struct settings_draft *draft, const char *what, const char *name,
-                         const struct settings_place *place)
+/* Returns whether a space or slot may have the name. Adds a mistake about `what` ("space", "slot")
+ * if not. */
+static bool settings_draft_name(struct settings_draft *draft, const char *what, const char *name,
+                                const struct settings_place *place)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
     size_t length = strlen(name);

@@ -157,10 +157,6 @@ void settings_draft_slot(struct settings_draft *draft, int space_number, const c
 /* Adds a name to what a space may forget. */
 void settings_draft_forget(struct settings_draft *draft, int space, const char *name,
                            const struct settings_place *place);
-/* Returns whether a space or slot may have the name. Adds a mistake about `what` ("space", "slot")
- * if not. */
-bool settings_draft_name(struct settings_draft *draft, const char *what, const char *name,
-                         const struct settings_place *place);
 
 /* ---- mistakes (settings_errors.c) ---- */
 

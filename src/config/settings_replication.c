@@ -9,7 +9,8 @@
 #include "config/auth.h"
 #include "net/net.h"
 
-bool settings_node_name_good(const char *name)
+/* Returns whether a node, or a group of them, may have this name. */
+static bool settings_node_name_good(const char *name)
 {
     size_t length = 0;
 

@@ -35,26 +35,15 @@ static bool adopt_fail(const struct adoption *adoption, const char *what)
 static bool adopt_is_there(const struct adoption *adoption, const char *directory, const char *name,
                            uint64_t bytes)
 {
-    const struct vfs_functions *file = adoption->vfs->functions;
-    char path[VFS_PATH_MAX];
-    int fd = vfs_path(path, directory, name) ? file->open(adoption->vfs, path, O_RDONLY) : -1;
+    int64_t size = vfs_size_in(adoption->vfs, directory, name);
 
-    if (fd < 0) {
-        return false;
-    }
-    int64_t size = file->size(adoption->vfs, fd);
-
-    file->close(adoption->vfs, fd);
-    return bytes == UINT64_MAX || (size >= 0 && (uint64_t)size == bytes);
+    return size >= 0 && (bytes == UINT64_MAX || (uint64_t)size == bytes);
 }
 
 static bool adopt_unlink(const struct adoption *adoption, const char *directory, const char *name)
 {
-    char path[VFS_PATH_MAX];
-
-    return (vfs_path(path, directory, name) &&
-            adoption->vfs->functions->unlink(adoption->vfs, path) == 0) ||
-           errno == ENOENT || adopt_fail(adoption, name);
+    return vfs_unlink_in(adoption->vfs, directory, name) == 0 || errno == ENOENT ||
+           adopt_fail(adoption, name);
 }
 
 static bool adopt_sync(const struct adoption *adoption, const char *directory)
@@ -202,13 +191,12 @@ static void adopt_clear_rest(const struct adoption *adoption)
 bool data_adopt(struct vfs *vfs, const char *directory, bool follows, char error[DATA_ERROR_MAX])
 {
     struct adoption adoption = {.vfs = vfs, .directory = directory, .error = error};
-    char path[VFS_PATH_MAX];
 
-    if (!vfs_path(adoption.copy, directory, COPY_DIR_NAME) ||
-        !vfs_path(path, adoption.copy, MANIFEST_NAME)) {
+    if (!vfs_path(adoption.copy, directory, COPY_DIR_NAME)) {
         return adopt_fail(&adoption, COPY_DIR_NAME);
     }
-    adoption.text = vfs_read_file(vfs, path, MANIFEST_BYTES_MAX, &adoption.length);
+    adoption.text =
+        vfs_read_in(vfs, adoption.copy, MANIFEST_NAME, MANIFEST_BYTES_MAX, &adoption.length);
     if (adoption.text == NULL && errno == ENOENT) {
         adopt_clear_rest(&adoption);
         return true;

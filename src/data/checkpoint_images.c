@@ -57,18 +57,8 @@ void checkpoint_list_tables(struct checkpoint_space *space)
     }
 }
 
-void checkpoint_unlink(struct checkpoint_round *round, const char *name)
-{
-    struct vfs *vfs = round->data->vfs;
-    char path[VFS_PATH_MAX];
-
-    CHECK(vfs_path(path, round->data->directory, name));
-    if (vfs->functions->unlink(vfs, path) != 0) {
-        log_debug("a file stays for now path=%s", path);
-    }
-}
-
-uint64_t checkpoint_layer(const struct row_image *image)
+/* The number its file has: DATA_LAYERS on, that of an overlay. */
+static uint64_t checkpoint_layer(const struct row_image *image)
 {
     return (image->layer ? 1u : 0u) + (image->kind == ROW_IMAGE_OVERLAY ? DATA_LAYERS : 0u);
 }
@@ -159,7 +149,7 @@ static void leave_overlay_out(struct checkpoint_round *round, struct checkpoint_
     size_t at = checkpoint_images_place_of(space, file->serial, layer);
 
     if (stands_at(space, at, file->serial, layer)) {
-        checkpoint_unlink(round, space->images[at]->file.name);
+        data_delete_file(round->data, space->images[at]->file.name);
         free(space->images[at]);
         space->image_count--;
         memmove(space->images + at, space->images + at + 1,
@@ -190,7 +180,7 @@ static void checkpoint_images_replace(struct checkpoint_round *round,
     bool replaces = stands_at(space, at, file->serial, file->layer);
 
     if (replaces) {
-        checkpoint_unlink(round, space->images[at]->file.name);
+        data_delete_file(round->data, space->images[at]->file.name);
     }
     struct checkpoint_image *kept = replaces ? space->images[at] : add_image(space, at);
 

@@ -127,11 +127,6 @@ void checkpoint_list_tables(struct checkpoint_space *space);
 struct checkpoint_image *checkpoint_find_image(const struct checkpoint_space *space,
                                                uint64_t serial, uint64_t layer);
 void checkpoint_free_images(struct checkpoint_space *space);
-/* Deletes a file of this round. */
-void checkpoint_unlink(struct checkpoint_round *round, const char *name);
-
-/* The number its file has: DATA_LAYERS on, that of an overlay. */
-uint64_t checkpoint_layer(const struct row_image *image);
 
 /* ---- checkpoint_dumps.c ---- */
 

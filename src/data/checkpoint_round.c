@@ -152,7 +152,7 @@ static void throw_away(struct checkpoint_round *round)
         row_images_settle(engine->row);
         checkpoint_close_dumps(round->spaces[i]);
         for (size_t k = 0; k < round->spaces[i]->image_count; k++) {
-            checkpoint_unlink(round, round->spaces[i]->images[k]->file.name);
+            data_delete_file(round->data, round->spaces[i]->images[k]->file.name);
         }
     }
 }

@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "base/memory.h"
 #include "store/table_file.h"
 
@@ -19,20 +19,10 @@
 #define SYNC_BYTES      (64u << 20)
 #define STREAM_DIGITS   32
 
-__attribute__((format(printf, 2, 3))) static bool copy_dir_refuse(struct copy_dir *dir,
-                                                                  const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(dir->error, sizeof(dir->error), format, arguments);
-    va_end(arguments);
-    return false;
-}
-
 static bool copy_dir_refuse_errno(struct copy_dir *dir, const char *name)
 {
-    return copy_dir_refuse(dir, COPY_DIR_NAME "/%.120s: %s", name, strerror(errno));
+    return fail_with(dir->error, sizeof(dir->error), COPY_DIR_NAME "/%.120s: %s", name,
+                     strerror(errno));
 }
 
 /* Returns the path of a name within, with `more` after it. Names of manifests fit: data_open has
@@ -45,21 +35,6 @@ static const char *copy_dir_path(const struct copy_dir *dir, const char *name, c
     snprintf(whole, sizeof(whole), "%s%s", name, more);
     CHECK(vfs_path(path, dir->path, whole));
     return path;
-}
-
-/* -1: it is not there. */
-static int64_t copy_dir_size(const struct copy_dir *dir, const char *path)
-{
-    const struct vfs_functions *file = dir->vfs->functions;
-    int fd = file->open(dir->vfs, path, O_RDONLY);
-
-    if (fd < 0) {
-        return -1;
-    }
-    int64_t size = file->size(dir->vfs, fd);
-
-    file->close(dir->vfs, fd);
-    return size;
 }
 
 /* ---- what is in it ---- */
@@ -114,12 +89,11 @@ struct clearing {
 static void clear_entry(void *context, const char *name)
 {
     const struct clearing *clearing = context;
-    char path[VFS_PATH_MAX];
     bool stays = !copy_dir_is_ours(name) ||
                  (clearing->keep != NULL && clearing->keep(clearing->context, name));
 
-    if (!stays && vfs_path(path, clearing->path, name)) {
-        (void)clearing->vfs->functions->unlink(clearing->vfs, path);
+    if (!stays) {
+        (void)vfs_unlink_in(clearing->vfs, clearing->path, name);
     }
 }
 
@@ -141,10 +115,8 @@ static void copy_dir_print_stream(const struct manifest *manifest, char text[STR
 /* Returns whether what is there is of the same stream. */
 static bool copy_dir_goes_on(const struct copy_dir *dir, const char stream[STREAM_DIGITS + 1])
 {
-    char path[VFS_PATH_MAX];
     size_t length = 0;
-    char *text = vfs_read_file(dir->vfs, copy_dir_path(dir, COPY_DIR_STREAM, "", path),
-                               STREAM_DIGITS, &length);
+    char *text = vfs_read_in(dir->vfs, dir->path, COPY_DIR_STREAM, STREAM_DIGITS, &length);
     bool same = text != NULL && length == STREAM_DIGITS && memcmp(text, stream, STREAM_DIGITS) == 0;
 
     free(text);
@@ -170,8 +142,8 @@ static bool copy_dir_names_good(struct copy_dir *dir, const struct manifest *man
 
     while ((file = manifest_next_file(manifest, &at)) != NULL) {
         if (!copy_dir_is_table(file->name)) {
-            return copy_dir_refuse(dir, "its manifest names %.100s, which is no table file",
-                                   file->name);
+            return fail_with(dir->error, sizeof(dir->error),
+                             "its manifest names %.100s, which is no table file", file->name);
         }
     }
     return true;
@@ -258,7 +230,7 @@ bool copy_dir_look(struct copy_dir *dir, const struct manifest *manifest,
     file->have = 0;
     file->fd = -1;
     copy_dir_path(dir, file->named->name, "", path);
-    if (copy_dir_size(dir, path) >= 0) {
+    if (vfs_size(dir->vfs, path) >= 0) {
         if (copy_dir_is_meant(dir, path, file)) {
             return true;
         }
@@ -267,7 +239,7 @@ bool copy_dir_look(struct copy_dir *dir, const struct manifest *manifest,
     if (copy_dir_link(dir, manifest, own, file, path)) {
         return true;
     }
-    int64_t part = copy_dir_size(dir, copy_dir_path(dir, file->named->name, COPY_DIR_PART, path));
+    int64_t part = vfs_size(dir->vfs, copy_dir_path(dir, file->named->name, COPY_DIR_PART, path));
 
     if (part > 0 && (uint64_t)part <= file->named->bytes) {
         file->have = (uint64_t)part;
@@ -336,7 +308,7 @@ static bool stop_at_first(void *context, const char *finding)
 {
     struct copy_dir *dir = context;
 
-    return copy_dir_refuse(dir, "%.400s", finding);
+    return fail_with(dir->error, sizeof(dir->error), "%.400s", finding);
 }
 
 /* What is not good is fetched from its beginning. It is read from the system's memory, as far as it
@@ -344,7 +316,8 @@ static bool stop_at_first(void *context, const char *finding)
 static bool copy_dir_is_sound(struct copy_dir *dir, const char *path, const struct copy_file *file)
 {
     if (!copy_dir_is_meant(dir, path, file)) {
-        copy_dir_refuse(dir, "%.120s came damaged, and is fetched again", file->named->name);
+        fail_with(dir->error, sizeof(dir->error), "%.120s came damaged, and is fetched again",
+                  file->named->name);
     } else if (table_file_verify(dir->vfs, path, false, stop_at_first, dir) == TABLE_FILE_DONE) {
         return true;
     }

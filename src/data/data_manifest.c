@@ -142,12 +142,9 @@ static void collect_leftover(void *context, const char *name)
     left->names[left->count++] = memory_strdup(name);
 }
 
-static void data_manifest_delete_file(struct data *data, const char *name)
+void data_delete_file(struct data *data, const char *name)
 {
-    char path[VFS_PATH_MAX];
-
-    if (!vfs_path(path, data->directory, name) ||
-        data->vfs->functions->unlink(data->vfs, path) != 0) {
+    if (vfs_unlink_in(data->vfs, data->directory, name) != 0) {
         log_debug("a file stays for now path=%s/%s", data->directory, name);
     }
 }
@@ -165,7 +162,7 @@ static void delete_missing(struct data *data, const struct manifest_space *befor
             at++;
         }
         if (at == now->files_count || strcmp(now->files[at].name, name) != 0) {
-            data_manifest_delete_file(data, name);
+            data_delete_file(data, name);
         }
     }
 }
@@ -188,7 +185,7 @@ void data_sweep(struct data *data)
 
     (void)data->vfs->functions->list(data->vfs, data->directory, collect_leftover, &left);
     for (size_t i = 0; i < left.count; i++) {
-        data_manifest_delete_file(data, left.names[i]);
+        data_delete_file(data, left.names[i]);
         free(left.names[i]);
     }
     free(left.names);

@@ -115,15 +115,8 @@ static bool make_directory(struct data *data, char error[DATA_ERROR_MAX])
 /* Room for the next manifest beside the present one, twice as large. */
 static uint64_t probe_bytes(const struct data *data)
 {
-    const struct vfs_functions *file = data->vfs->functions;
-    char path[VFS_PATH_MAX];
-    int fd =
-        vfs_path(path, data->directory, MANIFEST_NAME) ? file->open(data->vfs, path, O_RDONLY) : -1;
-    int64_t size = fd >= 0 ? file->size(data->vfs, fd) : 0;
+    int64_t size = vfs_size_in(data->vfs, data->directory, MANIFEST_NAME);
 
-    if (fd >= 0) {
-        file->close(data->vfs, fd);
-    }
     return PROBE_BYTES + 2 * (uint64_t)(size > 0 ? size : 0);
 }
 

@@ -95,6 +95,8 @@ struct data {
 
 /* ---- data_manifest.c ---- */
 
+/* Deletes a file of the directory; one that cannot be deleted is left to the next start. */
+void data_delete_file(struct data *data, const char *name);
 /* The 8 bytes of a label; `otherwise` if there is no such label. */
 uint64_t data_label(const struct manifest_space *space, const char *label, uint64_t otherwise);
 

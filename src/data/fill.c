@@ -52,7 +52,6 @@ static void fill_look_entry(void *context, const char *name)
 {
     struct fill_look *look = context;
     const struct data *data = look->data;
-    char path[VFS_PATH_MAX];
 
     if (strcmp(name, DIR_LOCK_NAME) == 0 || strcmp(name, DATA_FILLING_NAME) == 0 ||
         strcmp(name, DATA_FILLING_NAME VFS_TEMPORARY) == 0) {
@@ -60,8 +59,7 @@ static void fill_look_entry(void *context, const char *name)
     }
     if (!look->delete || !fill_made(name)) {
         snprintf(look->found, sizeof(look->found), "%s", name);
-    } else if (!vfs_path(path, data->directory, name) ||
-               data->vfs->functions->unlink(data->vfs, path) != 0) {
+    } else if (vfs_unlink_in(data->vfs, data->directory, name) != 0) {
         look->error = errno;
     }
 }
@@ -113,11 +111,7 @@ bool data_fill_ends(struct data *data, const struct engine *engine)
 
 bool data_filled(struct data *data, char error[DATA_ERROR_MAX])
 {
-    const struct vfs_functions *file = data->vfs->functions;
-    char path[VFS_PATH_MAX];
-
-    return (vfs_path(path, data->directory, DATA_FILLING_NAME) &&
-            file->unlink(data->vfs, path) == 0 &&
-            file->sync_dir(data->vfs, data->directory) == 0) ||
+    return (vfs_unlink_in(data->vfs, data->directory, DATA_FILLING_NAME) == 0 &&
+            data->vfs->functions->sync_dir(data->vfs, data->directory) == 0) ||
            filling_refuse(data, DATA_FILLING_NAME, error);
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "base/log.h"
 #include "net/address.h"
 #include "net/peer.h"
@@ -65,8 +66,7 @@ static bool listener_fail(const struct opening *opening, int error_number)
 
 static bool fail_text(const struct opening *opening, const char *why)
 {
-    snprintf(opening->error, NET_ERROR_MAX, "%.120s: %.120s", opening->text, why);
-    return false;
+    return fail_with(opening->error, NET_ERROR_MAX, "%.120s: %.120s", opening->text, why);
 }
 
 /* Takes over a bound descriptor. */

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/fail.h"
 #include "net/tls_private.h"
 
 /* One attempt: what is made, and where its error goes. */
@@ -24,8 +25,7 @@ struct making {
 static bool tls_context_fail(const struct making *making, const char *what, const char *file,
                              const char *why)
 {
-    snprintf(making->error, NET_TLS_ERROR_MAX, "%s %.280s: %.160s", what, file, why);
-    return false;
+    return fail_with(making->error, NET_TLS_ERROR_MAX, "%s %.280s: %.160s", what, file, why);
 }
 
 /* With what the library has to say. */

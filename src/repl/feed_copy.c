@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/point.h"
@@ -41,13 +42,11 @@ static bool copy_read_manifest(struct repl_feed *feed, char error[MANIFEST_ERROR
 {
     struct repl_feeds *feeds = feed->feeds;
     struct feed_copy *copy = &feed->copy;
-    char path[VFS_PATH_MAX];
 
-    if (!vfs_path(path, feeds->directory, MANIFEST_NAME) ||
-        (copy->text = vfs_read_file(feeds->vfs, path, MANIFEST_BYTES_MAX, &copy->text_length)) ==
-            NULL) {
-        snprintf(error, MANIFEST_ERROR_MAX, "%s", strerror(errno));
-        return false;
+    copy->text = vfs_read_in(feeds->vfs, feeds->directory, MANIFEST_NAME, MANIFEST_BYTES_MAX,
+                             &copy->text_length);
+    if (copy->text == NULL) {
+        return fail_with(error, MANIFEST_ERROR_MAX, "%s", strerror(errno));
     }
     return manifest_parse(copy->text, copy->text_length, MANIFEST_NAME, &copy->manifest, error) ==
            MANIFEST_SOUND;
@@ -63,10 +62,7 @@ static bool copy_open_file(struct repl_feed *feed, const struct manifest_file *n
 {
     struct repl_feeds *feeds = feed->feeds;
     struct feed_copy *copy = &feed->copy;
-    char path[VFS_PATH_MAX];
-    int fd = vfs_path(path, feeds->directory, named->name)
-                 ? feeds->vfs->functions->open(feeds->vfs, path, O_RDONLY)
-                 : -1;
+    int fd = vfs_open_in(feeds->vfs, feeds->directory, named->name, O_RDONLY);
 
     if (fd < 0) {
         int code = errno;

@@ -15,12 +15,20 @@
 #define NOT_MEMBER_WORDS   "value is not 1"
 #define SPACE_WORDS(name)  (uint16_t) offsetof(struct space, name)
 
+/* How a row begins: by what it calls, with a verb of the engine. */
+#define READ(engine_verb)   .call = COMMAND_CALL_READ, .verb = ENGINE_##engine_verb
+#define CHANGE(engine_verb) .call = COMMAND_CALL_CHANGE, .verb = ENGINE_##engine_verb
+#define VISIT(engine_verb)  .call = COMMAND_CALL_VISIT, .verb = ENGINE_##engine_verb
+#define IS(reply)                                                                                  \
+    {                                                                                              \
+        .status = REPLY_##reply                                                                    \
+    }
+
 /* A key of no space, or a bad one: absent for reads … */
 static const struct command lost_get = {
-    .absent = {.status = REPLY_NOT_FOUND}, .counts = FIGURE(cmd_get), .miss = FIGURE(get_misses)};
-static const struct command lost_touch = {.absent = {.status = REPLY_NOT_FOUND},
-                                          .counts = FIGURE(cmd_touch),
-                                          .miss = FIGURE(touch_misses)};
+    .absent = IS(NOT_FOUND), .counts = FIGURE(cmd_get), .miss = FIGURE(get_misses)};
+static const struct command lost_touch = {
+    .absent = IS(NOT_FOUND), .counts = FIGURE(cmd_touch), .miss = FIGURE(touch_misses)};
 /* … and refused for writes. */
 static const struct command no_space_store = {
     .absent = {.status = REPLY_CLIENT_ERROR, .words = "no space for key"},
@@ -43,91 +51,71 @@ static const struct command no_space = {
 static const struct command bad_key = {
     .absent = {.status = REPLY_CLIENT_ERROR, .own = SPACE_WORDS(bad_key_words)}};
 
-static const struct command get = {.call = COMMAND_CALL_READ,
-                                   .verb = ENGINE_READ,
-                                   .done = {.status = REPLY_OK},
-                                   .absent = {.status = REPLY_NOT_FOUND},
+static const struct command get = {READ(READ),
+                                   .done = IS(OK),
+                                   .absent = IS(NOT_FOUND),
                                    .counts = FIGURE(cmd_get),
                                    .hit = FIGURE(get_hits),
                                    .miss = FIGURE(get_misses)};
-static const struct command gat = {.call = COMMAND_CALL_READ,
-                                   .verb = ENGINE_READ,
-                                   .done = {.status = REPLY_OK},
-                                   .absent = {.status = REPLY_NOT_FOUND},
+static const struct command gat = {READ(READ),
+                                   .done = IS(OK),
+                                   .absent = IS(NOT_FOUND),
                                    .counts = FIGURE(cmd_touch),
                                    .hit = FIGURE(touch_hits),
                                    .miss = FIGURE(touch_misses)};
-static const struct command touch = {.call = COMMAND_CALL_READ,
-                                     .verb = ENGINE_TOUCH,
-                                     .done = {.status = REPLY_TOUCHED},
-                                     .absent = {.status = REPLY_NOT_FOUND},
+static const struct command touch = {READ(TOUCH),
+                                     .done = IS(TOUCHED),
+                                     .absent = IS(NOT_FOUND),
                                      .counts = FIGURE(cmd_touch),
                                      .hit = FIGURE(touch_hits),
                                      .miss = FIGURE(touch_misses)};
-static const struct command touch_past = {.call = COMMAND_CALL_CHANGE,
-                                          .verb = ENGINE_DELETE,
-                                          .done = {.status = REPLY_TOUCHED},
-                                          .absent = {.status = REPLY_NOT_FOUND},
+static const struct command touch_past = {CHANGE(DELETE),
+                                          .done = IS(TOUCHED),
+                                          .absent = IS(NOT_FOUND),
                                           .counts = FIGURE(cmd_touch),
                                           .hit = FIGURE(touch_hits),
                                           .miss = FIGURE(touch_misses)};
-static const struct command set = {.call = COMMAND_CALL_CHANGE,
-                                   .verb = ENGINE_SET,
-                                   .done = {.status = REPLY_STORED},
-                                   .absent = {.status = REPLY_STORED},
-                                   .exists = {.status = REPLY_STORED},
+static const struct command set = {CHANGE(SET),
+                                   .done = IS(STORED),
+                                   .absent = IS(STORED),
+                                   .exists = IS(STORED),
                                    .dropped = REPLY_STORED,
                                    .counts = FIGURE(cmd_set),
                                    .stored = FIGURE(total_items)};
-static const struct command add = {.call = COMMAND_CALL_CHANGE,
-                                   .verb = ENGINE_ADD,
-                                   .done = {.status = REPLY_STORED},
-                                   .absent = {.status = REPLY_NOT_STORED},
-                                   .exists = {.status = REPLY_NOT_STORED},
+static const struct command add = {CHANGE(ADD),
+                                   .done = IS(STORED),
+                                   .absent = IS(NOT_STORED),
+                                   .exists = IS(NOT_STORED),
                                    .dropped = REPLY_STORED,
                                    .counts = FIGURE(cmd_set),
                                    .stored = FIGURE(total_items)};
 /* An add of nothing is how clients ask whether a key exists (memcached_exist): it only looks. */
 static const struct command look_slot = {
-    .call = COMMAND_CALL_READ,
-    .verb = ENGINE_TOUCH,
-    .done = {.status = REPLY_NOT_STORED},
+    READ(TOUCH), .done = IS(NOT_STORED),
     .absent = {.status = REPLY_CLIENT_ERROR, .words = NOT_A_NUMBER_WORDS},
-    .counts = FIGURE(cmd_set),
-    .refused = SPACE_FIGURE(refused_value)};
+    .counts = FIGURE(cmd_set), .refused = SPACE_FIGURE(refused_value)};
 static const struct command look_record = {
-    .call = COMMAND_CALL_READ,
-    .verb = ENGINE_TOUCH,
-    .done = {.status = REPLY_NOT_STORED},
+    READ(TOUCH), .done = IS(NOT_STORED),
     .absent = {.status = REPLY_CLIENT_ERROR, .own = SPACE_WORDS(record_words)},
-    .counts = FIGURE(cmd_set),
-    .refused = SPACE_FIGURE(refused_value)};
+    .counts = FIGURE(cmd_set), .refused = SPACE_FIGURE(refused_value)};
 static const struct command look_member = {
-    .call = COMMAND_CALL_READ,
-    .verb = ENGINE_TOUCH,
-    .done = {.status = REPLY_NOT_STORED},
-    .absent = {.status = REPLY_CLIENT_ERROR, .words = NOT_MEMBER_WORDS},
-    .counts = FIGURE(cmd_set),
+    READ(TOUCH), .done = IS(NOT_STORED),
+    .absent = {.status = REPLY_CLIENT_ERROR, .words = NOT_MEMBER_WORDS}, .counts = FIGURE(cmd_set),
     .refused = SPACE_FIGURE(refused_value)};
 /* The same with a past exptime: what is not there would be gone at once. */
-static const struct command look_past = {.call = COMMAND_CALL_READ,
-                                         .verb = ENGINE_TOUCH,
-                                         .done = {.status = REPLY_NOT_STORED},
-                                         .absent = {.status = REPLY_STORED},
+static const struct command look_past = {READ(TOUCH), .done = IS(NOT_STORED), .absent = IS(STORED),
                                          .counts = FIGURE(cmd_set)};
-static const struct command replace = {.call = COMMAND_CALL_CHANGE,
-                                       .verb = ENGINE_REPLACE,
-                                       .done = {.status = REPLY_STORED},
-                                       .absent = {.status = REPLY_NOT_STORED},
-                                       .exists = {.status = REPLY_NOT_STORED},
+static const struct command replace = {CHANGE(REPLACE),
+                                       .done = IS(STORED),
+                                       .absent = IS(NOT_STORED),
+                                       .exists = IS(NOT_STORED),
                                        .dropped = REPLY_STORED,
                                        .counts = FIGURE(cmd_set),
                                        .stored = FIGURE(total_items)};
-static const struct command cas = {.call = COMMAND_CALL_CHANGE,
-                                   .verb = ENGINE_CAS,
-                                   .done = {.status = REPLY_STORED},
-                                   .absent = {.status = REPLY_NOT_FOUND},
-                                   .exists = {.status = REPLY_EXISTS},
+static const struct command cas = {CHANGE(CAS),
+                                   .done = IS(STORED),
+                                   .absent = IS(NOT_FOUND),
+                                   .exists = IS(EXISTS),
                                    .dropped = REPLY_STORED,
                                    .counts = FIGURE(cmd_set),
                                    .hit = FIGURE(cas_hits),
@@ -135,62 +123,50 @@ static const struct command cas = {.call = COMMAND_CALL_CHANGE,
                                    .badval = FIGURE(cas_badval),
                                    .stored = FIGURE(total_items)};
 /* append and prepend only look whether something is there. */
-static const struct command append = {.call = COMMAND_CALL_READ,
-                                      .verb = ENGINE_TOUCH,
-                                      .done = {.status = REPLY_CLIENT_ERROR, .words = APPEND_WORDS},
-                                      .absent = {.status = REPLY_NOT_STORED},
-                                      .counts = FIGURE(cmd_set),
-                                      .refused = SPACE_FIGURE(refused_append)};
-static const struct command incr = {.call = COMMAND_CALL_CHANGE,
-                                    .verb = ENGINE_INCR,
-                                    .done = {.status = REPLY_NUMBER},
-                                    .absent = {.status = REPLY_NOT_FOUND},
-                                    .exists = {.status = REPLY_EXISTS},
+static const struct command append = {
+    READ(TOUCH), .done = {.status = REPLY_CLIENT_ERROR, .words = APPEND_WORDS},
+    .absent = IS(NOT_STORED), .counts = FIGURE(cmd_set), .refused = SPACE_FIGURE(refused_append)};
+static const struct command incr = {CHANGE(INCR),
+                                    .done = IS(NUMBER),
+                                    .absent = IS(NOT_FOUND),
+                                    .exists = IS(EXISTS),
                                     .dropped = REPLY_NOT_FOUND,
                                     .hit = FIGURE(incr_hits),
                                     .miss = FIGURE(incr_misses)};
-static const struct command decr = {.call = COMMAND_CALL_CHANGE,
-                                    .verb = ENGINE_DECR,
-                                    .done = {.status = REPLY_NUMBER},
-                                    .absent = {.status = REPLY_NOT_FOUND},
-                                    .exists = {.status = REPLY_EXISTS},
+static const struct command decr = {CHANGE(DECR),
+                                    .done = IS(NUMBER),
+                                    .absent = IS(NOT_FOUND),
+                                    .exists = IS(EXISTS),
                                     .dropped = REPLY_NOT_FOUND,
                                     .hit = FIGURE(decr_hits),
                                     .miss = FIGURE(decr_misses)};
 /* A member is no number: refused when there. */
 static const struct command incr_member = {
-    .call = COMMAND_CALL_READ,
-    .verb = ENGINE_TOUCH,
+    READ(TOUCH),
     .done = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, DETAIL_NON_NUMERIC, 0},
-    .absent = {.status = REPLY_NOT_FOUND},
+    .absent = IS(NOT_FOUND),
     .miss = FIGURE(incr_misses),
     .refused = SPACE_FIGURE(refused_delta),
     .delta = true};
 static const struct command decr_member = {
-    .call = COMMAND_CALL_READ,
-    .verb = ENGINE_TOUCH,
+    READ(TOUCH),
     .done = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, DETAIL_NON_NUMERIC, 0},
-    .absent = {.status = REPLY_NOT_FOUND},
+    .absent = IS(NOT_FOUND),
     .miss = FIGURE(decr_misses),
     .refused = SPACE_FIGURE(refused_delta),
     .delta = true};
-static const struct command delete = {.call = COMMAND_CALL_CHANGE,
-                                      .verb = ENGINE_DELETE,
-                                      .done = {.status = REPLY_DELETED},
-                                      .absent = {.status = REPLY_NOT_FOUND},
-                                      .exists = {.status = REPLY_EXISTS},
+static const struct command delete = {CHANGE(DELETE),
+                                      .done = IS(DELETED),
+                                      .absent = IS(NOT_FOUND),
+                                      .exists = IS(EXISTS),
                                       .hit = FIGURE(delete_hits),
                                       .miss = FIGURE(delete_misses),
                                       .badval = FIGURE(delete_misses)};
 
 /* A delete that leaves what it finds, stale. */
-static const struct command plain_mark = {.call = COMMAND_CALL_CHANGE,
-                                          .verb = ENGINE_DELETE,
-                                          .done = {.status = REPLY_DELETED},
-                                          .absent = {.status = REPLY_NOT_FOUND},
-                                          .exists = {.status = REPLY_EXISTS},
-                                          .miss = FIGURE(delete_misses),
-                                          .badval = FIGURE(delete_misses)};
+static const struct command plain_mark = {
+    CHANGE(DELETE),       .done = IS(DELETED),           .absent = IS(NOT_FOUND),
+    .exists = IS(EXISTS), .miss = FIGURE(delete_misses), .badval = FIGURE(delete_misses)};
 /* A flag that only plain values honour. */
 static const struct command invalid_flag = {
     .absent = {.status = REPLY_CLIENT_ERROR, .words = "invalid flag"}};
@@ -201,37 +177,22 @@ static const struct command too_large = {
     .counts = FIGURE(cmd_set)};
 
 /* Kind plain: values of any length, looked at where they lie, that expire. */
-static const struct command plain_get = {.call = COMMAND_CALL_VISIT,
-                                         .verb = ENGINE_READ,
-                                         .counts = FIGURE(cmd_get),
-                                         .hit = FIGURE(get_hits),
-                                         .miss = FIGURE(get_misses)};
-static const struct command plain_gat = {.call = COMMAND_CALL_VISIT,
-                                         .verb = ENGINE_READ,
-                                         .counts = FIGURE(cmd_touch),
-                                         .hit = FIGURE(touch_hits),
-                                         .miss = FIGURE(touch_misses)};
-static const struct command plain_touch = {.call = COMMAND_CALL_CHANGE,
-                                           .verb = ENGINE_TOUCH,
-                                           .done = {.status = REPLY_TOUCHED},
-                                           .absent = {.status = REPLY_NOT_FOUND},
+static const struct command plain_get = {VISIT(READ), .counts = FIGURE(cmd_get),
+                                         .hit = FIGURE(get_hits), .miss = FIGURE(get_misses)};
+static const struct command plain_gat = {VISIT(READ), .counts = FIGURE(cmd_touch),
+                                         .hit = FIGURE(touch_hits), .miss = FIGURE(touch_misses)};
+static const struct command plain_touch = {CHANGE(TOUCH),
+                                           .done = IS(TOUCHED),
+                                           .absent = IS(NOT_FOUND),
                                            .counts = FIGURE(cmd_touch),
                                            .hit = FIGURE(touch_hits),
                                            .miss = FIGURE(touch_misses)};
-static const struct command plain_append = {.call = COMMAND_CALL_CHANGE,
-                                            .verb = ENGINE_APPEND,
-                                            .done = {.status = REPLY_STORED},
-                                            .absent = {.status = REPLY_NOT_STORED},
-                                            .exists = {.status = REPLY_EXISTS},
-                                            .counts = FIGURE(cmd_set),
-                                            .stored = FIGURE(total_items)};
-static const struct command plain_prepend = {.call = COMMAND_CALL_CHANGE,
-                                             .verb = ENGINE_PREPEND,
-                                             .done = {.status = REPLY_STORED},
-                                             .absent = {.status = REPLY_NOT_STORED},
-                                             .exists = {.status = REPLY_EXISTS},
-                                             .counts = FIGURE(cmd_set),
-                                             .stored = FIGURE(total_items)};
+static const struct command plain_append = {
+    CHANGE(APPEND),       .done = IS(STORED),        .absent = IS(NOT_STORED),
+    .exists = IS(EXISTS), .counts = FIGURE(cmd_set), .stored = FIGURE(total_items)};
+static const struct command plain_prepend = {
+    CHANGE(PREPEND),      .done = IS(STORED),        .absent = IS(NOT_STORED),
+    .exists = IS(EXISTS), .counts = FIGURE(cmd_set), .stored = FIGURE(total_items)};
 
 /* verb x kind of key */
 const struct command *const command_rows[VERB_COUNT][KEY_KINDS] = {

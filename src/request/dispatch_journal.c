@@ -49,7 +49,8 @@ static uint64_t settled(const struct server *server)
     return there < here ? there : here;
 }
 
-bool dispatch_journal_lacks_replica(const struct server *server)
+/* Returns whether a follower must acknowledge changes and is not there. Any thread. */
+static bool dispatch_journal_lacks_replica(const struct server *server)
 {
     return UNLIKELY(server->ack_replica) && !repl_feeds_in_sync(server->feeds);
 }

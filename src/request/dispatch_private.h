@@ -369,8 +369,6 @@ void dispatch_journal_look(struct dispatch_worker *worker);
  * need it to go on.
  */
 void dispatch_journal_rest(struct dispatch_worker *worker); /* the worker ends */
-/* Returns whether a follower must acknowledge changes and is not there. Any thread. */
-bool dispatch_journal_lacks_replica(const struct server *server);
 /* With a journal: returns whether the answers of this turn must be held. */
 bool dispatch_journal_holds(const struct dispatch_worker *worker);
 /*

@@ -47,7 +47,8 @@ static void rebase(void *figures, size_t stride, size_t n)
     }
 }
 
-void stats_reset(struct dispatch_worker *worker)
+/* Makes the sums of the moment those that are subtracted. Any worker, in its turn. */
+static void stats_reset(struct dispatch_worker *worker)
 {
     struct server *server = worker->server;
     struct engine_figures held;

@@ -48,7 +48,4 @@ stats_fn stats_hot; /* stats_watch.c */
 stats_fn stats_slow;
 stats_fn stats_latency;
 
-/* Makes the sums of the moment those that are subtracted. Any worker, in its turn. */
-void stats_reset(struct dispatch_worker *worker); /* stats.c */
-
 #endif

@@ -66,13 +66,12 @@ void row_pass(struct row_table *table, uint64_t id)
     }
 }
 
-/* Returns whether a request may have the keeper try again: one now and then, while the row cannot
- * change. */
-static bool may_ask(struct row *row, _Atomic uint64_t *from_us)
+/* Returns whether a request may have the keeper try again. All may once the pause is over, until
+ * the keeper has tried and sets the next one: it is one try, which row_ask() tells it of once. */
+static bool may_ask(struct row *row, const _Atomic uint64_t *from_us)
 {
-    uint64_t from = atomic_load(from_us);
-    bool due = from != 0 && clock_monotonic_us() >= from;
-    if (due && atomic_compare_exchange_strong(from_us, &from, 1)) {
+    bool due = row_is_due(from_us);
+    if (due) {
         row_ask(row);
     }
     return due;

@@ -273,7 +273,8 @@ void row_apart_put_off(struct row *row)
     }
 }
 
-bool row_apart_is_passed(const struct row_table *table)
+/* True: enough of its ids apart have been passed, as far as the last look saw. Any thread. */
+static bool row_apart_is_passed(const struct row_table *table)
 {
     return is_in_memory(table) &&
            row_frontier_of(table) >= atomic_load_explicit(&table->place_at, memory_order_relaxed) &&

@@ -147,7 +147,5 @@ void row_cold_changed(struct row *row, const struct row_table *holder);
  * True: a merge, or the end of a dump, makes room soon: row_wait(), pending with BUSY. Inside.
  */
 bool row_cold_awaits(const struct row *row, const struct row_table *holder);
-/* True: no merge of this table failed in the last seconds. Inside. */
-bool row_cold_may_merge(const struct row_table *table);
 
 #endif

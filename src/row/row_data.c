@@ -1,10 +1,10 @@
 /* row_data.c: the state of a row, and how a row comes back from its files and its journal. */
 #include "row/row_data.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "row/row_cold.h"
 #include "row/row_private.h"
 #include "store/table_file.h"
@@ -58,22 +58,12 @@ void row_set_cold(struct row *row, struct engine_cold *cold)
 
 /* ---- restoring ---- */
 
-__attribute__((format(printf, 2, 3))) static bool row_data_refuse(char error[ENGINE_ERROR_MAX],
-                                                                  const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(error, ENGINE_ERROR_MAX, format, arguments);
-    va_end(arguments);
-    return false;
-}
-
 /* What is wrong in a file names it. */
 static bool row_data_refuse_file(char error[ENGINE_ERROR_MAX], const struct table_file *file,
                                  const char *why)
 {
-    return row_data_refuse(error, "%.*s: %s", ENGINE_ERROR_MAX - ROW_ERROR_MAX - 4,
-                           table_file_path(file), why);
+    return fail_with(error, ENGINE_ERROR_MAX, "%.*s: %s", ENGINE_ERROR_MAX - ROW_ERROR_MAX - 4,
+                     table_file_path(file), why);
 }
 
 bool row_restore_begin(struct row *row, const void *state, size_t length,
@@ -85,7 +75,7 @@ bool row_restore_begin(struct row *row, const void *state, size_t length,
         return true;
     }
     if (length < ROW_SPACE_BYTES) {
-        return row_data_refuse(error, "%zu bytes are no state of a space", length);
+        return fail_with(error, ENGINE_ERROR_MAX, "%zu bytes are no state of a space", length);
     }
     size_t own = length - ROW_SPACE_BYTES;
     return row->kind->take_space(row->engine, 0, state, own, error) &&

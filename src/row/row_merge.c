@@ -39,6 +39,12 @@ static bool row_merge_is_due(const struct row *row, const struct row_overlay_siz
            row_merge_above(row->cold, off, most - most / BUDGET_SCARCE);
 }
 
+/* True: no merge of this table failed in the last seconds. Inside. */
+static bool row_cold_may_merge(const struct row_table *table)
+{
+    return table->merge_us == 0 || clock_monotonic_us() >= table->merge_us;
+}
+
 void row_cold_changed(struct row *row, const struct row_table *holder)
 {
     struct row_overlay_size size;
@@ -60,20 +66,9 @@ bool row_cold_awaits(const struct row *row, const struct row_table *holder)
     return soon && (holder->tapped || row->merges > 0 || due);
 }
 
-bool row_cold_may_merge(const struct row_table *table)
-{
-    return table->merge_us == 0 || clock_monotonic_us() >= table->merge_us;
-}
-
-static bool row_merge_again(const struct row *row)
-{
-    uint64_t from = atomic_load(&row->merges_us);
-    return from != 0 && clock_monotonic_us() >= from;
-}
-
 bool row_images_wanted(const struct row *row)
 {
-    return atomic_load(&row->merge_wanted) || row_merge_again(row) || row_cold_wanted(row);
+    return atomic_load(&row->merge_wanted) || row_is_due(&row->merges_us) || row_cold_wanted(row);
 }
 
 /* ---- which ---- */
@@ -121,7 +116,7 @@ static void row_merge_none(struct row *row)
     uint64_t least = 0;
     atomic_store(&row->merge_wanted, false); /* the next change asks again */
     atomic_store(&row->wake_due, true);
-    if (!row_merge_again(row)) {
+    if (!row_is_due(&row->merges_us)) {
         return;
     }
     for (size_t i = 0; i < row->count; i++) {
@@ -135,7 +130,7 @@ static void row_merge_none(struct row *row)
 struct row_table *row_merge_next(struct row *row)
 {
     struct row_merge_choice choice = {.row = row};
-    bool asked = atomic_load(&row->merge_wanted) || row_merge_again(row);
+    bool asked = atomic_load(&row->merge_wanted) || row_is_due(&row->merges_us);
     if (row->cold == NULL || row->merge_paused || !asked) {
         return NULL;
     }

@@ -416,8 +416,6 @@ void row_apart_see(struct row *row);
 void row_apart_place(struct row *row, struct row_table *table);
 /* The log has no room for what the tables want so: the next id that lacks room apart asks again. */
 void row_apart_put_off(struct row *row);
-/* True: enough of its ids apart have been passed, as far as the last look saw. Any thread. */
-bool row_apart_is_passed(const struct row_table *table);
 /* Returns a table for which that is true; NULL: there is none. Any thread inside. */
 struct row_table *row_apart_passed(const struct row *row);
 

@@ -7,7 +7,8 @@
 
 #define WAKE_BATCH 64
 
-void cold_wake(struct cold *cold)
+/* Wakes all that are to be. Not under the lock. */
+static void cold_wake(struct cold *cold)
 {
     struct ticket tickets[WAKE_BATCH];
     size_t count = WAKE_BATCH;

@@ -132,8 +132,6 @@ void cold_promise_check(struct cold *cold);
  * time is called, and calls the next: waking one is dear, and who asks has requests to answer.
  */
 bool cold_calls(struct cold *cold);
-/* Wakes all that are to be. Not under the lock. */
-void cold_wake(struct cold *cold);
 bool cold_pool_start(struct cold *cold); /* false with errno; cold_stop() ends those started */
 
 #endif

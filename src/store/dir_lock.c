@@ -9,16 +9,10 @@
 
 #define PID_TEXT_MAX 32
 
-static int dir_lock_open_in(struct vfs *vfs, const char *directory, int flags)
-{
-    char path[VFS_PATH_MAX];
-    return vfs_path(path, directory, DIR_LOCK_NAME) ? vfs->functions->open(vfs, path, flags) : -1;
-}
-
 static long read_holder(struct vfs *vfs, const char *directory)
 {
     char text[PID_TEXT_MAX] = "";
-    int fd = dir_lock_open_in(vfs, directory, O_RDONLY);
+    int fd = vfs_open_in(vfs, directory, DIR_LOCK_NAME, O_RDONLY);
     if (fd < 0) {
         return 0;
     }
@@ -49,10 +43,8 @@ static enum dir_lock_result dir_lock_acquire(struct vfs *vfs, struct dir_lock *l
         lock->fd = fd;
         return DIR_LOCK_TAKEN;
     }
-    int error = errno;
-    vfs->functions->close(vfs, fd);
-    errno = error;
-    return is_held(error) ? DIR_LOCK_HELD : DIR_LOCK_FAILED;
+    vfs_close(vfs, fd);
+    return is_held(errno) ? DIR_LOCK_HELD : DIR_LOCK_FAILED;
 }
 
 static enum dir_lock_result take_either(struct vfs *vfs, const char *directory, int make,
@@ -63,7 +55,8 @@ static enum dir_lock_result take_either(struct vfs *vfs, const char *directory, 
     enum dir_lock_result result = dir_lock_acquire(vfs, lock, fd);
     if (result == DIR_LOCK_FAILED && fd >= 0 && is_unsupported(errno)) {
         lock->weak = true;
-        result = dir_lock_acquire(vfs, lock, dir_lock_open_in(vfs, directory, O_RDWR | make));
+        result =
+            dir_lock_acquire(vfs, lock, vfs_open_in(vfs, directory, DIR_LOCK_NAME, O_RDWR | make));
     }
     if (result == DIR_LOCK_HELD) {
         lock->holder = read_holder(vfs, directory);
@@ -88,15 +81,13 @@ bool dir_lock_sign(struct vfs *vfs, const char *directory)
 {
     char text[PID_TEXT_MAX];
     int length = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
-    int fd = dir_lock_open_in(vfs, directory, O_RDWR | O_CREAT);
+    int fd = vfs_open_in(vfs, directory, DIR_LOCK_NAME, O_RDWR | O_CREAT);
     if (fd < 0) {
         return false;
     }
     bool signed_it = vfs->functions->truncate(vfs, fd, 0) == 0 &&
                      vfs_write_all(vfs, fd, text, (size_t)length, 0);
-    int error = errno;
-    vfs->functions->close(vfs, fd);
-    errno = error;
+    vfs_close(vfs, fd);
     return signed_it;
 }
 

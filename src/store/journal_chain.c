@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/check.h"
+#include "base/fail.h"
 #include "base/memory.h"
 
 static int by_name(const void *a, const void *b)
@@ -62,22 +62,16 @@ int journal_page_read(struct vfs *vfs, int fd, struct journal_found *found)
 static bool journal_chain_read_header(struct vfs *vfs, const char *directory,
                                       struct journal_found *found, char error[JOURNAL_ERROR_MAX])
 {
-    char path[VFS_PATH_MAX];
-    int fd =
-        vfs_path(path, directory, found->name) ? vfs->functions->open(vfs, path, O_RDONLY) : -1;
+    int fd = vfs_open_in(vfs, directory, found->name, O_RDONLY);
     int result = fd < 0 ? -1 : journal_page_read(vfs, fd, found);
-    int reason = errno;
-    if (fd >= 0) {
-        vfs->functions->close(vfs, fd);
-    }
+    vfs_close(vfs, fd);
     if (result < 0) {
-        snprintf(error, JOURNAL_ERROR_MAX, "%s/%s: %s", directory, found->name, strerror(reason));
-        return false;
+        return fail_with(error, JOURNAL_ERROR_MAX, "%s/%s: %s", directory, found->name,
+                         strerror(errno));
     }
     if (found->state == JOURNAL_PAGE_NEWER) {
-        snprintf(error, JOURNAL_ERROR_MAX, "%s/%s: offset 0: %s; use the one that wrote it",
-                 directory, found->name, found->why);
-        return false;
+        return fail_with(error, JOURNAL_ERROR_MAX, "%s/%s: offset 0: %s; use the one that wrote it",
+                         directory, found->name, found->why);
     }
     return true;
 }
@@ -121,8 +115,7 @@ bool journal_chain_init(struct journal_chain *chain, struct vfs *vfs, const char
 {
     *chain = (struct journal_chain){.boot = vfs->functions->boot(vfs)};
     if (vfs->functions->list(vfs, directory, entry, chain) != 0) {
-        snprintf(error, JOURNAL_ERROR_MAX, "%s: %s", directory, strerror(errno));
-        return false;
+        return fail_with(error, JOURNAL_ERROR_MAX, "%s: %s", directory, strerror(errno));
     }
     if (chain->count > 0) {
         /* so that of several mistakes the same one is named each time */

@@ -44,10 +44,7 @@ static bool settle_segment(const struct journal_config *config, const struct jou
                            uint64_t durable, uint64_t end)
 {
     struct vfs *vfs = config->vfs;
-    char path[VFS_PATH_MAX];
-    int fd = vfs_path(path, config->directory, found->name)
-                 ? vfs->functions->open(vfs, path, O_RDWR)
-                 : -1;
+    int fd = vfs_open_in(vfs, config->directory, found->name, O_RDWR);
     if (fd < 0) {
         return false;
     }
@@ -56,9 +53,7 @@ static bool settle_segment(const struct journal_config *config, const struct jou
                    rewrite(vfs, fd, journal_offset_of(&found->header, from),
                            journal_offset_of(&found->header, end)) &&
                    vfs->functions->fdatasync(vfs, fd) == 0;
-    int error = errno;
-    vfs->functions->close(vfs, fd);
-    errno = error;
+    vfs_close(vfs, fd);
     return settled;
 }
 
@@ -128,7 +123,6 @@ static void cut_previous(struct journal *journal, const struct journal_link *lin
 {
     const struct vfs_functions *file = journal->vfs->functions;
     const struct journal_segment *last = journal->first;
-    char path[VFS_PATH_MAX];
     char name[JOURNAL_NAME_MAX];
     while (last && last->header.number != link->number) {
         last = last->next;
@@ -137,7 +131,7 @@ static void cut_previous(struct journal *journal, const struct journal_link *lin
         return;
     }
     journal_name(name, last->header.start);
-    int fd = vfs_path(path, journal->directory, name) ? file->open(journal->vfs, path, O_RDWR) : -1;
+    int fd = vfs_open_in(journal->vfs, journal->directory, name, O_RDWR);
     if (fd >= 0) {
         uint64_t used = journal_offset_of(&last->header, last->end);
         if (file->size(journal->vfs, fd) > (int64_t)used) {

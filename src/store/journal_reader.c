@@ -30,9 +30,7 @@ void journal_reader_init(struct journal_reader *reader, struct vfs *vfs, const c
 
 static void reader_close(struct journal_reader *reader)
 {
-    if (reader->fd >= 0) {
-        reader->vfs->functions->close(reader->vfs, reader->fd);
-    }
+    vfs_close(reader->vfs, reader->fd);
     reader->fd = -1;
 }
 
@@ -55,12 +53,8 @@ bool journal_reader_is_last(const struct journal_reader *reader)
 static enum journal_read reader_take(struct journal_reader *reader,
                                      const struct journal_found *found)
 {
-    char path[VFS_PATH_MAX];
-
     reader_close(reader);
-    if (vfs_path(path, reader->directory, found->name)) {
-        reader->fd = reader->vfs->functions->open(reader->vfs, path, O_RDONLY);
-    }
+    reader->fd = vfs_open_in(reader->vfs, reader->directory, found->name, O_RDONLY);
     if (reader->fd < 0) {
         snprintf(reader->error, sizeof(reader->error), "%s: %s", found->name, strerror(errno));
         return JOURNAL_READ_NOTHING;

@@ -12,8 +12,7 @@
 bool journal_ballast_give(struct vfs *vfs, const char *directory, uint64_t bytes)
 {
     const struct vfs_functions *file = vfs->functions;
-    char path[VFS_PATH_MAX];
-    int fd = vfs_path(path, directory, JOURNAL_BALLAST_NAME) ? file->open(vfs, path, O_RDWR) : -1;
+    int fd = vfs_open_in(vfs, directory, JOURNAL_BALLAST_NAME, O_RDWR);
     if (fd < 0) {
         return false;
     }
@@ -26,14 +25,7 @@ bool journal_ballast_give(struct vfs *vfs, const char *directory, uint64_t bytes
 
 uint64_t journal_ballast_bytes(struct vfs *vfs, const char *directory)
 {
-    char path[VFS_PATH_MAX];
-    int fd = vfs_path(path, directory, JOURNAL_BALLAST_NAME)
-                 ? vfs->functions->open(vfs, path, O_RDONLY)
-                 : -1;
-    int64_t size = fd >= 0 ? vfs->functions->size(vfs, fd) : 0;
-    if (fd >= 0) {
-        vfs->functions->close(vfs, fd);
-    }
+    int64_t size = vfs_size_in(vfs, directory, JOURNAL_BALLAST_NAME);
     return size > 0 ? (uint64_t)size : 0;
 }
 
@@ -41,10 +33,7 @@ uint64_t journal_ballast_bytes(struct vfs *vfs, const char *directory)
 static bool fill_ballast(struct journal *journal)
 {
     const struct vfs_functions *file = journal->vfs->functions;
-    char path[VFS_PATH_MAX];
-    int fd = vfs_path(path, journal->directory, JOURNAL_BALLAST_NAME)
-                 ? file->open(journal->vfs, path, O_RDWR | O_CREAT)
-                 : -1;
+    int fd = vfs_open_in(journal->vfs, journal->directory, JOURNAL_BALLAST_NAME, O_RDWR | O_CREAT);
     if (fd < 0) {
         return false;
     }

@@ -21,9 +21,7 @@ bool salvage_init(struct salvage *salvage, struct vfs *vfs, const char *path)
     }
     int64_t size = vfs->functions->size(vfs, salvage->fd);
     if (size < 0 || vfs_read_all(vfs, salvage->fd, page, sizeof(page), 0) < 0) {
-        int reason = errno;
-        vfs->functions->close(vfs, salvage->fd);
-        errno = reason;
+        vfs_close(vfs, salvage->fd);
         return false;
     }
     salvage->size = (uint64_t)size;

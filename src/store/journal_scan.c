@@ -45,19 +45,13 @@ struct reader {
 
 static bool open_segment(struct reader *reader, const struct journal_found *segment)
 {
-    char path[VFS_PATH_MAX];
-    if (reader->fd >= 0) {
-        reader->vfs->functions->close(reader->vfs, reader->fd);
-        reader->fd = -1;
-    }
+    vfs_close(reader->vfs, reader->fd);
     reader->segment = segment;
     reader->at = segment->header.start;
     reader->sum = 0;
     reader->closed = false;
     reader->window_bytes = 0;
-    if (vfs_path(path, reader->directory, segment->name)) {
-        reader->fd = reader->vfs->functions->open(reader->vfs, path, O_RDONLY);
-    }
+    reader->fd = vfs_open_in(reader->vfs, reader->directory, segment->name, O_RDONLY);
     return reader->fd >= 0;
 }
 
@@ -445,9 +439,7 @@ enum journal_scan_end journal_scan(struct vfs *vfs, const char *directory,
         end = read_chain(&reader);
         free(reader.window);
     }
-    if (reader.fd >= 0) {
-        vfs->functions->close(vfs, reader.fd);
-    }
+    vfs_close(vfs, reader.fd);
     journal_chain_fini(&reader.chain);
     return end;
 }

@@ -9,9 +9,7 @@
 
 bool journal_unlink(struct journal *journal, const char *name)
 {
-    char path[VFS_PATH_MAX];
-    return vfs_path(path, journal->directory, name) &&
-           (journal->vfs->functions->unlink(journal->vfs, path) == 0 || errno == ENOENT);
+    return vfs_unlink_in(journal->vfs, journal->directory, name) == 0 || errno == ENOENT;
 }
 
 /* Gives up a file that has not got its name yet. */
@@ -84,9 +82,7 @@ struct journal_segment *journal_segment_begin(struct journal *journal, int fd,
 
 void journal_segment_free(struct journal *journal, struct journal_segment *segment)
 {
-    if (segment->fd >= 0) {
-        journal->vfs->functions->close(journal->vfs, segment->fd);
-    }
+    vfs_close(journal->vfs, segment->fd);
     free(segment);
 }
 
@@ -200,9 +196,7 @@ static struct journal_segment *journal_segment_write_again(struct journal *journ
     }
     if (file->sync_dir(journal->vfs, journal->directory) != 0) {
         /* The file may be there after a power cut or not: the stream is the same either way. */
-        int error = errno;
-        file->close(journal->vfs, fd);
-        errno = error;
+        vfs_close(journal->vfs, fd);
         return NULL;
     }
     return segment_create(fd, header);
@@ -303,12 +297,10 @@ void journal_segment_mark(struct journal *journal, struct journal_segment *segme
 void journal_segment_seal(struct journal *journal, const char *name, uint64_t durable)
 {
     const struct vfs_functions *file = journal->vfs->functions;
-    char path[VFS_PATH_MAX];
     struct journal_found found = {0};
-    if (!journal_name_parse(name, &found.name_start) || !vfs_path(path, journal->directory, name)) {
-        return;
-    }
-    int fd = file->open(journal->vfs, path, O_RDWR);
+    int fd = journal_name_parse(name, &found.name_start)
+                 ? vfs_open_in(journal->vfs, journal->directory, name, O_RDWR)
+                 : -1;
     if (fd < 0) {
         return;
     }

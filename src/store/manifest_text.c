@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "base/hash.h"
 #include "base/num.h"
 
@@ -157,9 +158,8 @@ struct parser {
 
 static bool wrong(struct parser *parser, const char *what)
 {
-    snprintf(parser->error, MANIFEST_ERROR_MAX, "%s:%zu: %s; restore the file from a copy",
-             parser->name, parser->line, what);
-    return false;
+    return fail_with(parser->error, MANIFEST_ERROR_MAX, "%s:%zu: %s; restore the file from a copy",
+                     parser->name, parser->line, what);
 }
 
 static bool is(struct word word, const char *text)

@@ -45,13 +45,6 @@ void open_files_destroy(struct open_files *files)
     free(files);
 }
 
-static void close_fd(const struct open_files *files, int fd)
-{
-    if (fd >= 0) {
-        files->vfs->functions->close(files->vfs, fd);
-    }
-}
-
 /* ---- under the lock ---- */
 
 /* All that wait look again: there are more readers than descriptors, and any of them may go on. */
@@ -111,13 +104,13 @@ void open_files_add(struct open_files *files, struct open_file *file, int fd)
         open_files_tell(files);
     }
     pthread_mutex_unlock(&files->lock);
-    close_fd(files, victim);
+    vfs_close(files->vfs, victim);
 }
 
 /* What nobody uses is closed; not counted as closed earlier, as the bound is one of descriptors. */
 static void open_files_close_counted(struct open_files *files, int fd)
 {
-    close_fd(files, fd);
+    vfs_close(files->vfs, fd);
     pthread_mutex_lock(&files->lock);
     files->stats.open--;
     open_files_tell(files);
@@ -172,7 +165,7 @@ static bool find_open(struct open_files *files, struct open_file *file, open_fil
     }
     pthread_mutex_unlock(&files->lock);
     if (!found) {
-        close_fd(files, victim);
+        vfs_close(files->vfs, victim);
         *fd = open(context);
     }
     return found;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "store/table_file_private.h"
 
 #define PAGE_AT "page %" PRIu64 " at offset %" PRIu64
@@ -77,10 +78,10 @@ bool table_file_page_sound(const struct table_file *file, uint64_t number, const
     if (table_file_page_sum(page, file->info.identity, number) == file->checksums[number]) {
         return true;
     }
-    table_file_explain(error,
-                       "%s: " PAGE_AT " does not match its checksum: it was damaged, or is not "
-                       "the one that was written there; " TABLE_FILE_RESTORE,
-                       file->path, number, table_file_offset(number));
+    fail_with(error, TABLE_FILE_ERROR_MAX,
+              "%s: " PAGE_AT " does not match its checksum: it was damaged, or is not "
+              "the one that was written there; " TABLE_FILE_RESTORE,
+              file->path, number, table_file_offset(number));
     return false;
 }
 
@@ -147,10 +148,10 @@ bool table_file_order_sound(const struct table_file *file, unsigned section, uin
     for (size_t i = 0; i < count; i++) {
         struct table_file_key key = table_file_entry_key(page + i * entry_bytes);
         if ((i > 0 || last) && !table_file_below(&before, &key)) {
-            table_file_explain(error,
-                               "%s: " PAGE_AT " holds entry %zu of section %u, id %" PRIu64
-                               ", which does not follow the one before it; " TABLE_FILE_RESTORE,
-                               file->path, number, table_file_offset(number), i, section, key.id);
+            fail_with(error, TABLE_FILE_ERROR_MAX,
+                      "%s: " PAGE_AT " holds entry %zu of section %u, id %" PRIu64
+                      ", which does not follow the one before it; " TABLE_FILE_RESTORE,
+                      file->path, number, table_file_offset(number), i, section, key.id);
             return false;
         }
         before = key;
@@ -211,7 +212,7 @@ enum table_file_result table_file_each_entry(const struct table_file *file, unsi
     }
     unsigned char *block = table_file_pages_alloc(block_pages);
     if (!block) {
-        table_file_explain(error, "%s: no memory to read it", file->path);
+        fail_with(error, TABLE_FILE_ERROR_MAX, "%s: no memory to read it", file->path);
         return TABLE_FILE_FAILED;
     }
     while (at < end && result == TABLE_FILE_DONE) {

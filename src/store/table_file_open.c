@@ -2,24 +2,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "base/memory.h"
 #include "store/table_file_private.h"
-
-void table_file_explain(char *error, const char *format, ...)
-{
-    int reason = errno;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(error, TABLE_FILE_ERROR_MAX, format, arguments);
-    va_end(arguments);
-    errno = reason;
-}
 
 void *table_file_pages_alloc(uint64_t pages)
 {
@@ -35,14 +25,15 @@ static enum table_file_result read_fd(const struct table_file *file, int fd, voi
 {
     ssize_t got = vfs_read_all(file->vfs, fd, to, bytes, offset);
     if (got < 0) {
-        table_file_explain(error, "%s: cannot read %s at offset %" PRIu64 ": %s; check the disk",
-                           file->path, what, offset, strerror(errno));
+        fail_with(error, TABLE_FILE_ERROR_MAX,
+                  "%s: cannot read %s at offset %" PRIu64 ": %s; check the disk", file->path, what,
+                  offset, strerror(errno));
         return TABLE_FILE_FAILED;
     }
     if ((size_t)got < bytes) {
-        table_file_explain(
-            error, "%s: ends at offset %" PRIu64 ", in %s: it was cut short; " TABLE_FILE_RESTORE,
-            file->path, offset + (uint64_t)got, what);
+        fail_with(error, TABLE_FILE_ERROR_MAX,
+                  "%s: ends at offset %" PRIu64 ", in %s: it was cut short; " TABLE_FILE_RESTORE,
+                  file->path, offset + (uint64_t)got, what);
         return TABLE_FILE_DAMAGED;
     }
     return TABLE_FILE_DONE;
@@ -66,10 +57,10 @@ static enum table_file_result check_again(const struct table_file *file, int fd,
         return result;
     }
     if (header.checksum != file->header_sum || table_file_header_sum(&header) != file->header_sum) {
-        table_file_explain(error,
-                           "%s: is not the file that was opened before: its header has changed "
-                           "since; " TABLE_FILE_RESTORE,
-                           file->path);
+        fail_with(error, TABLE_FILE_ERROR_MAX,
+                  "%s: is not the file that was opened before: its header has changed "
+                  "since; " TABLE_FILE_RESTORE,
+                  file->path);
         return TABLE_FILE_DAMAGED;
     }
     return TABLE_FILE_DONE;
@@ -82,8 +73,8 @@ static int reopen(void *context)
     const struct vfs_functions *functions = file->vfs->functions;
     int fd = functions->open(file->vfs, file->path, O_RDONLY | (file->direct ? O_DIRECT : 0));
     if (fd < 0) {
-        table_file_explain(reopening->error, "%s: cannot open: %s; %s", file->path, strerror(errno),
-                           errno == ENOENT ? TABLE_FILE_RESTORE : "check the disk");
+        fail_with(reopening->error, TABLE_FILE_ERROR_MAX, "%s: cannot open: %s; %s", file->path,
+                  strerror(errno), errno == ENOENT ? TABLE_FILE_RESTORE : "check the disk");
         reopening->result = TABLE_FILE_FAILED;
         return -1;
     }
@@ -130,10 +121,10 @@ static enum table_file_result table_file_open_damaged(const struct table_file *f
                                                       const char *what, uint64_t offset,
                                                       char *error)
 {
-    table_file_explain(error,
-                       "%s: %s at offset %" PRIu64 "; delete it if it was never completed, "
-                       "else " TABLE_FILE_RESTORE,
-                       file->path, what, offset);
+    fail_with(error, TABLE_FILE_ERROR_MAX,
+              "%s: %s at offset %" PRIu64 "; delete it if it was never completed, "
+              "else " TABLE_FILE_RESTORE,
+              file->path, what, offset);
     return TABLE_FILE_DAMAGED;
 }
 
@@ -154,14 +145,12 @@ static enum table_file_result open_and_read(struct table_file *file, bool direct
     } else if (errno == ENOENT) {
         return TABLE_FILE_ABSENT;
     } else {
-        table_file_explain(error, "%s: cannot open: %s", file->path, strerror(errno));
+        fail_with(error, TABLE_FILE_ERROR_MAX, "%s: cannot open: %s", file->path, strerror(errno));
     }
     if (result != TABLE_FILE_FAILED || errno != EINVAL || !direct) {
         return result;
     }
-    if (file->fd >= 0) {
-        file->vfs->functions->close(file->vfs, file->fd);
-    }
+    vfs_close(file->vfs, file->fd);
     return open_and_read(file, false, error);
 }
 
@@ -175,10 +164,10 @@ enum table_file_result table_file_check_header(const struct table_file *file, ch
         return table_file_open_damaged(file, "the header does not match its checksum", 0, error);
     }
     if (header->version != TABLE_FILE_VERSION || (header->features & ~TABLE_FILE_FEATURES) != 0) {
-        table_file_explain(error,
-                           "%s: format version %" PRIu32 ", features %" PRIx32 ": this program "
-                           "knows version %u; use the one that wrote it",
-                           file->path, header->version, header->features, TABLE_FILE_VERSION);
+        fail_with(error, TABLE_FILE_ERROR_MAX,
+                  "%s: format version %" PRIu32 ", features %" PRIx32 ": this program "
+                  "knows version %u; use the one that wrote it",
+                  file->path, header->version, header->features, TABLE_FILE_VERSION);
         return TABLE_FILE_NEWER;
     }
     bool sane = header->identity != 0 && header->sections <= TABLE_FILE_SECTIONS_MAX &&
@@ -241,15 +230,15 @@ static enum table_file_result table_file_open_lay_out(struct table_file *file, c
     uint64_t bytes = table_file_lay_out(file);
     int64_t size = file->vfs->functions->size(file->vfs, file->fd);
     if (size < 0) {
-        table_file_explain(error, "%s: cannot see its size: %s; check the disk", file->path,
-                           strerror(errno));
+        fail_with(error, TABLE_FILE_ERROR_MAX, "%s: cannot see its size: %s; check the disk",
+                  file->path, strerror(errno));
         return TABLE_FILE_FAILED;
     }
     if (bytes != info->file_bytes || bytes != (uint64_t)size) {
-        table_file_explain(error,
-                           "%s: has %" PRId64 " bytes, its header says %" PRIu64
-                           ", its sections make %" PRIu64 "; " TABLE_FILE_RESTORE,
-                           file->path, size, info->file_bytes, bytes);
+        fail_with(error, TABLE_FILE_ERROR_MAX,
+                  "%s: has %" PRId64 " bytes, its header says %" PRIu64
+                  ", its sections make %" PRIu64 "; " TABLE_FILE_RESTORE,
+                  file->path, size, info->file_bytes, bytes);
         return TABLE_FILE_DAMAGED;
     }
     return TABLE_FILE_DONE;
@@ -260,7 +249,7 @@ static enum table_file_result read_footer(struct table_file *file, uint64_t *sum
     uint64_t offset = file->info.file_bytes - TABLE_FILE_PAGE_BYTES;
     struct table_file_footer *footer = table_file_pages_alloc(1);
     if (!footer) {
-        table_file_explain(error, "%s: no memory", file->path);
+        fail_with(error, TABLE_FILE_ERROR_MAX, "%s: no memory", file->path);
         return TABLE_FILE_FAILED;
     }
     enum table_file_result result =
@@ -290,7 +279,7 @@ static enum table_file_result table_file_open_read_tail(struct table_file *file,
     uint64_t sums_offset = table_file_offset(first + file->index_pages);
     unsigned char *tail = table_file_pages_alloc(pages);
     if (!tail) {
-        table_file_explain(error, "%s: no memory for its checksums", file->path);
+        fail_with(error, TABLE_FILE_ERROR_MAX, "%s: no memory for its checksums", file->path);
         return TABLE_FILE_FAILED;
     }
     file->kept_bytes = (size_t)pages * TABLE_FILE_PAGE_BYTES;
@@ -340,7 +329,7 @@ enum table_file_result table_file_open_core(struct vfs *vfs, const char *path, b
     if (opened->header) {
         result = table_file_open_parts(opened, direct, error);
     } else {
-        table_file_explain(error, "%s: no memory", path);
+        fail_with(error, TABLE_FILE_ERROR_MAX, "%s: no memory", path);
     }
     if (result == TABLE_FILE_DONE) {
         *file = opened;
@@ -368,9 +357,9 @@ static bool index_sound(const struct table_file *file, char *error)
         uint64_t count = file->section_begin[section + 1] - file->section_begin[section];
         for (uint64_t i = 1; i < count; i++) {
             if (!table_file_below(&keys[i - 1], &keys[i])) {
-                table_file_explain(error,
-                                   "%s: the index of section %u does not rise; " TABLE_FILE_RESTORE,
-                                   file->path, section);
+                fail_with(error, TABLE_FILE_ERROR_MAX,
+                          "%s: the index of section %u does not rise; " TABLE_FILE_RESTORE,
+                          file->path, section);
                 return false;
             }
         }
@@ -422,9 +411,7 @@ void table_file_close(struct table_file *file)
     }
     CHECK(file->class == TABLE_FILE_CLASS);
     int error = errno;
-    if (file->fd >= 0) {
-        file->vfs->functions->close(file->vfs, file->fd);
-    }
+    vfs_close(file->vfs, file->fd);
     if (file->shared) {
         open_files_remove(file->shared, file->open_file);
     }

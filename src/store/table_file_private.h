@@ -72,7 +72,4 @@ bool table_file_order_sound(const struct table_file *file, unsigned section, uin
 /* Page-aligned memory, freed with free(). NULL when refused. */
 void *table_file_pages_alloc(uint64_t pages);
 
-/* printf into error[TABLE_FILE_ERROR_MAX], cut short if it is too long; errno stays. */
-__attribute__((format(printf, 2, 3))) void table_file_explain(char *error, const char *format, ...);
-
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "store/table_file_private.h"
 
 struct verify {
@@ -73,18 +74,18 @@ static void verify_entries(struct verify *verify, uint64_t number, const unsigne
     }
     struct table_file_key first = table_file_entry_key(page);
     if (!table_file_verify_stopped(verify) && listed_otherwise(verify, number, first)) {
-        table_file_explain(error,
-                           "%s: page %" PRIu64 " at offset %" PRIu64 " begins with id %" PRIu64
-                           ", the index says otherwise; " TABLE_FILE_RESTORE,
-                           file->path, number, table_file_offset(number), first.id);
+        fail_with(error, TABLE_FILE_ERROR_MAX,
+                  "%s: page %" PRIu64 " at offset %" PRIu64 " begins with id %" PRIu64
+                  ", the index says otherwise; " TABLE_FILE_RESTORE,
+                  file->path, number, table_file_offset(number), first.id);
         found(verify, TABLE_FILE_DAMAGED, error);
     }
     if (!table_file_verify_stopped(verify) &&
         !all_zero(page + count * entry_bytes, page + TABLE_FILE_PAGE_BYTES)) {
-        table_file_explain(error,
-                           "%s: page %" PRIu64 " at offset %" PRIu64
-                           " has something after its last entry; " TABLE_FILE_RESTORE,
-                           file->path, number, table_file_offset(number));
+        fail_with(error, TABLE_FILE_ERROR_MAX,
+                  "%s: page %" PRIu64 " at offset %" PRIu64
+                  " has something after its last entry; " TABLE_FILE_RESTORE,
+                  file->path, number, table_file_offset(number));
         found(verify, TABLE_FILE_DAMAGED, error);
     }
     verify->last = table_file_entry_key(page + (count - 1) * entry_bytes);
@@ -155,7 +156,7 @@ enum table_file_result table_file_verify(struct vfs *vfs, const char *path, bool
         .report = report, .context = context, .index_page = UINT64_MAX, .result = TABLE_FILE_DONE};
     enum table_file_result result = table_file_open_core(vfs, path, direct, &file, error);
     if (result == TABLE_FILE_ABSENT) {
-        table_file_explain(error, "%s: no such file; " TABLE_FILE_RESTORE, path);
+        fail_with(error, TABLE_FILE_ERROR_MAX, "%s: no such file; " TABLE_FILE_RESTORE, path);
     }
     if (result != TABLE_FILE_DONE) {
         report(context, error);
@@ -166,7 +167,7 @@ enum table_file_result table_file_verify(struct vfs *vfs, const char *path, bool
     if (verify.block) {
         verify_all(&verify);
     } else {
-        table_file_explain(error, "%s: no memory to read it", path);
+        fail_with(error, TABLE_FILE_ERROR_MAX, "%s: no memory to read it", path);
         found(&verify, TABLE_FILE_FAILED, error);
     }
     free(verify.block);

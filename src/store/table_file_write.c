@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/fail.h"
 #include "base/memory.h"
 #include "base/point.h"
 #include "store/table_file_private.h"
@@ -64,9 +65,9 @@ static bool table_file_write_fail(struct table_file_writer *writer, const char *
 {
     int error = errno;
     bool full = error == ENOSPC || error == EDQUOT;
-    table_file_explain(writer->error, "%s: %s at offset %" PRIu64 ": %s; %s, then try again",
-                       writer->path, doing, offset, strerror(error),
-                       full ? "make room" : "check the disk");
+    fail_with(writer->error, TABLE_FILE_ERROR_MAX,
+              "%s: %s at offset %" PRIu64 ": %s; %s, then try again", writer->path, doing, offset,
+              strerror(error), full ? "make room" : "check the disk");
     table_file_write_drop(writer);
     return false;
 }
@@ -158,7 +159,7 @@ struct table_file_writer *table_file_create(struct vfs *vfs, const char *directo
 {
     char path[VFS_PATH_MAX];
     if (!vfs_path(path, directory, name)) {
-        table_file_explain(error, "%s/%s: %s", directory, name, strerror(errno));
+        fail_with(error, TABLE_FILE_ERROR_MAX, "%s/%s: %s", directory, name, strerror(errno));
         return NULL;
     }
     struct table_file_writer *writer = memory_zalloc(sizeof(*writer));
@@ -176,9 +177,9 @@ struct table_file_writer *table_file_create(struct vfs *vfs, const char *directo
     writer->fd = writer->block ? vfs->functions->open(vfs, path, O_RDWR | O_CREAT | O_EXCL) : -1;
     if (writer->fd < 0) {
         int reason = errno;
-        table_file_explain(error, "%s: cannot create: %s; %s", path, strerror(reason),
-                           reason == EEXIST ? "a table file is never overwritten"
-                                            : "check the directory and the disk");
+        fail_with(error, TABLE_FILE_ERROR_MAX, "%s: cannot create: %s; %s", path, strerror(reason),
+                  reason == EEXIST ? "a table file is never overwritten"
+                                   : "check the directory and the disk");
         writer_destroy(writer);
         errno = reason;
         return NULL;
@@ -353,7 +354,7 @@ bool table_file_commit(struct table_file_writer *writer, uint64_t end_lsn, uint6
             *file_bytes = writer->header->file_bytes;
         }
     } else {
-        table_file_explain(error, "%s", writer->error);
+        fail_with(error, TABLE_FILE_ERROR_MAX, "%s", writer->error);
     }
     writer_destroy(writer);
     errno = reason;

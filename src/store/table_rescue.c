@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+#include "base/fail.h"
 #include "base/memory.h"
 #include "store/one_bit.h"
 #include "store/table_file_private.h"
@@ -126,7 +127,8 @@ static enum table_file_result table_rescue_open_parts(struct table_rescue *rescu
     table_file_take_info(file);
     uint64_t bytes = table_file_lay_out(file);
     if (bytes != file->info.file_bytes) {
-        table_file_explain(error, "%s: the header holds impossible numbers", file->path);
+        fail_with(error, TABLE_FILE_ERROR_MAX, "%s: the header holds impossible numbers",
+                  file->path);
         return TABLE_FILE_DAMAGED;
     }
     rescue->footer_sound = rescue->footer_sound && footer->identity == file->info.identity &&
@@ -137,7 +139,7 @@ static enum table_file_result table_rescue_open_parts(struct table_rescue *rescu
         file->info.end_lsn = file->info.start_lsn;
     }
     if (!table_rescue_read_tail(rescue)) {
-        table_file_explain(error, "%s: no memory for its checksums", file->path);
+        fail_with(error, TABLE_FILE_ERROR_MAX, "%s: no memory for its checksums", file->path);
         return TABLE_FILE_FAILED;
     }
     return TABLE_FILE_DONE;
@@ -149,7 +151,7 @@ enum table_file_result table_rescue_open(struct vfs *vfs, const char *path, uint
 {
     int fd = vfs->functions->open(vfs, path, O_RDONLY);
     if (fd < 0) {
-        table_file_explain(error, "%s: cannot open: %s", path, strerror(errno));
+        fail_with(error, TABLE_FILE_ERROR_MAX, "%s: cannot open: %s", path, strerror(errno));
         return errno == ENOENT ? TABLE_FILE_ABSENT : TABLE_FILE_FAILED;
     }
     struct table_rescue *opened = memory_zalloc(sizeof(*opened));
@@ -166,7 +168,7 @@ enum table_file_result table_rescue_open(struct vfs *vfs, const char *path, uint
         memset(opened->footer, 0, sizeof(*opened->footer));
         result = table_rescue_open_parts(opened, end_lsn, error);
     } else {
-        table_file_explain(error, "%s: no memory", path);
+        fail_with(error, TABLE_FILE_ERROR_MAX, "%s: no memory", path);
     }
     if (result == TABLE_FILE_DONE) {
         *rescue = opened;

@@ -47,10 +47,12 @@ bool vfs_write_all(struct vfs *vfs, int fd, const void *from, size_t bytes, uint
     return true;
 }
 
-static void close_keeping_errno(struct vfs *vfs, int fd)
+void vfs_close(struct vfs *vfs, int fd)
 {
     int error = errno;
-    vfs->functions->close(vfs, fd);
+    if (fd >= 0) {
+        vfs->functions->close(vfs, fd);
+    }
     errno = error;
 }
 
@@ -90,9 +92,45 @@ char *vfs_read_file(struct vfs *vfs, const char *path, size_t bytes_max, size_t 
     return text;
 
 close:
-    close_keeping_errno(vfs, fd);
+    vfs_close(vfs, fd);
     free_keeping_errno(text);
     return NULL;
+}
+
+int64_t vfs_size(struct vfs *vfs, const char *path)
+{
+    int fd = vfs->functions->open(vfs, path, O_RDONLY);
+    if (fd < 0) {
+        return -1;
+    }
+    int64_t size = vfs->functions->size(vfs, fd);
+    vfs_close(vfs, fd);
+    return size;
+}
+
+int vfs_open_in(struct vfs *vfs, const char *directory, const char *name, int flags)
+{
+    char path[VFS_PATH_MAX];
+    return vfs_path(path, directory, name) ? vfs->functions->open(vfs, path, flags) : -1;
+}
+
+int vfs_unlink_in(struct vfs *vfs, const char *directory, const char *name)
+{
+    char path[VFS_PATH_MAX];
+    return vfs_path(path, directory, name) ? vfs->functions->unlink(vfs, path) : -1;
+}
+
+char *vfs_read_in(struct vfs *vfs, const char *directory, const char *name, size_t bytes_max,
+                  size_t *length)
+{
+    char path[VFS_PATH_MAX];
+    return vfs_path(path, directory, name) ? vfs_read_file(vfs, path, bytes_max, length) : NULL;
+}
+
+int64_t vfs_size_in(struct vfs *vfs, const char *directory, const char *name)
+{
+    char path[VFS_PATH_MAX];
+    return vfs_path(path, directory, name) ? vfs_size(vfs, path) : -1;
 }
 
 /* The whole file under its temporary name, durable but for the name. */
@@ -104,7 +142,7 @@ static bool write_temporary(struct vfs *vfs, const char *path, const void *bytes
     }
     bool sound =
         vfs_write_all(vfs, fd, bytes, length, 0) && vfs->functions->fdatasync(vfs, fd) == 0;
-    close_keeping_errno(vfs, fd);
+    vfs_close(vfs, fd);
     return sound;
 }
 

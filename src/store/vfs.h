@@ -80,6 +80,17 @@ bool vfs_write_all(struct vfs *vfs, int fd, const void *from, size_t bytes, uint
 /* A whole small file. read: malloc'd with a NUL after it, NULL with errno (EFBIG over
  * bytes_max). */
 char *vfs_read_file(struct vfs *vfs, const char *path, size_t bytes_max, size_t *length);
+int64_t vfs_size(struct vfs *vfs,
+                 const char *path); /* -1 with errno: it cannot be opened, or asked */
+
+void vfs_close(struct vfs *vfs, int fd); /* negative: there is none; errno stays */
+
+/* The same of directory/name; ENAMETOOLONG as vfs_path() has it. */
+int vfs_open_in(struct vfs *vfs, const char *directory, const char *name, int flags);
+int vfs_unlink_in(struct vfs *vfs, const char *directory, const char *name);
+char *vfs_read_in(struct vfs *vfs, const char *directory, const char *name, size_t bytes_max,
+                  size_t *length);
+int64_t vfs_size_in(struct vfs *vfs, const char *directory, const char *name);
 /*
  * Replaces a small file in one step: temporary name, write, fdatasync, rename, sync_dir. False with
  * errno: the old one, or none, is there; if it was sync_dir that failed, the new one, whole, but a

@@ -281,8 +281,7 @@ def test_servers(both):
         run(verb, *at, *asked, "--json", status=NO_ANSWER)
         run(verb, *at, *asked, "--json", "--nonsense", status=USAGE)
         run(verb, "--nonsense", "--json", status=USAGE)
-    for words in ((), ("-s", "x"), ("-s",), ("--nonsense",)):
-        assert "usage: rollcall [options] VERB" in run(*words, status=USAGE)[1]
+    assert "usage: rollcall [options] VERB" in run(status=USAGE)[1]
     assert "unknown option --jsno" in run("--jsno", "status", status=USAGE)[1]
     for verb, wrong, meant in (("export", "--formt", "--format"), ("load", "--colums", "--columns"),
                                ("verify", "--quite", "--quiet"), ("bench", "--pipline", "--pipeline")):
@@ -444,8 +443,26 @@ def test_help():
     assert run("version") == run("-V") == run("--version")
 
 
+def test_no_verb():
+    """What is wrong before the verb, or in its place, is said as that."""
+    for words, wanted in (("-s", "-s needs a value, and a verb after it"),
+                          ("--json --timeout", "--timeout needs a value, and a verb after it"),
+                          ("--nonsense", "no verb after --nonsense; see rollcall help"),
+                          ("-s status", "no verb after status; see rollcall help"),
+                          ("--json", "no verb after --json; see rollcall help"),
+                          ("--serv X status", '"X" is no verb; as the value of --serv it comes after the verb: '
+                                              "rollcall VERB --serv X"),
+                          ("--json help", "help takes no option, --json; usage: rollcall help [VERB]"),
+                          ("--json statu", 'unknown verb "statu"; did you mean status; see rollcall help'),
+                          ("--quiet verfy", 'unknown verb "verfy"; did you mean verify; see rollcall help'),
+                          ("--server X statu", 'unknown verb "statu"; did you mean status; see rollcall help')):
+        assert run(*words.split(), status=USAGE)[1] == "rollcall: %s\n" % wanted, words
+    assert run(status=USAGE)[1].startswith("  rollcall status\n")
+
+
 def main():
     test_help()
+    test_no_verb()
     test_completion()
     test_users()
     test_large_ids()

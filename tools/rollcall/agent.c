@@ -24,7 +24,8 @@
 #define ADDING_MS 100u /* between two rounds while a follower is to have what was written */
 #define BOOT_FILE "/proc/sys/kernel/random/boot_id"
 
-uint64_t agent_now_ms(void)
+/* clock_boot_us */
+static uint64_t agent_now_ms(void)
 {
     return clock_boot_us() / MS_US;
 }
@@ -298,8 +299,9 @@ static void agent_read_boot(char boot[AGENT_BOOT_MAX + 1])
     }
 }
 
-void agent_set_up(struct agent *agent, const struct online_options *options,
-                  struct agent_etcd *etcd)
+/* What it knows of its machine, and the view of itself. */
+static void agent_set_up(struct agent *agent, const struct online_options *options,
+                         struct agent_etcd *etcd)
 {
     agent->options = options;
     agent->etcd = etcd;

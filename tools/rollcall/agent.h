@@ -68,11 +68,6 @@ struct agent {
     char name_trouble[AGENT_TEXT_MAX];
 };
 
-uint64_t agent_now_ms(void); /* clock_boot_us */
-/* What it knows of its machine, and the view of itself. */
-void agent_set_up(struct agent *agent, const struct online_options *options,
-                  struct agent_etcd *etcd);
-
 /* ---- agent_keys.c ---- */
 
 /* Notes why etcd's last call failed; false, for a caller to return. */

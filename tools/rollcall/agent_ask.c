@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "tools/rollcall/agent.h"
 
 #define COMMAND_MAX    400
@@ -12,8 +13,7 @@
 
 static bool agent_ask_fail(struct agent *agent, const char *why)
 {
-    snprintf(agent->daemon_trouble, sizeof(agent->daemon_trouble), "%s", why);
-    return false;
+    return fail_with(agent->daemon_trouble, sizeof(agent->daemon_trouble), "%s", why);
 }
 
 /* Of an answer the lines; the last one to `last`. */

@@ -122,26 +122,14 @@ static bool backup_begin(struct backup *backup)
            backup_take(copy, &backup->set);
 }
 
-static bool copy_tables(struct backup *backup)
-{
-    struct copy *copy = &backup->copy;
-
-    for (size_t i = 0; i < backup->set.table_count; i++) {
-        if (!copy_file(copy, &backup->set.tables[i], true)) {
-            return false;
-        }
-        progress_tell(&copy->progress, copy->done, copy->whole, NULL);
-    }
-    return true;
-}
-
 static bool backup_copy(struct backup *backup)
 {
     struct copy *copy = &backup->copy;
 
     copy->whole = backup_bytes(&backup->set) * (backup->unverified ? 1 : 2); /* and read again */
     progress_init(&copy->progress, backup->quiet ? NULL : stderr, "bytes", 0);
-    return copy_tables(backup) && backup_journal_copy(copy, &backup->set, &backup->lsn) &&
+    return backup_copy_tables(copy, &backup->set) &&
+           backup_journal_copy(copy, &backup->set, &backup->lsn) &&
            backup_sweep(copy, &backup->set) &&
            copy_write(copy, MANIFEST_NAME, backup->set.manifest_text, backup->set.manifest_length,
                       0) &&

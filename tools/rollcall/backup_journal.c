@@ -8,11 +8,11 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "base/point.h"
 #include "store/vfs.h"
 #include "tools/rollcall/backup_private.h"
@@ -40,9 +40,8 @@ static int by_segment_number(const void *a, const void *b)
 
 static bool journal_fail(struct copy *copy, const char *name, const char *what)
 {
-    snprintf(copy->error, sizeof(copy->error), "%.400s/%.64s: %.200s; see rollcall verify",
-             copy->from, name, what);
-    return false;
+    return fail_with(copy->error, sizeof(copy->error), "%.400s/%.64s: %.200s; see rollcall verify",
+                     copy->from, name, what);
 }
 
 static bool read_header(struct copy *copy, struct backup_segment *segment)

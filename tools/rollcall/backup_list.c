@@ -49,8 +49,7 @@ static bool sum_piece(struct copy *copy, int fd, char *piece, struct backup_list
 /* Reads a file of copy->to: its bytes and sum. False with copy->error. */
 static bool sum_file(struct copy *copy, const char *name, struct backup_listed *file)
 {
-    char path[VFS_PATH_MAX];
-    int fd = vfs_path(path, copy->to, name) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = vfs_open_in(vfs_real(), copy->to, name, O_RDONLY);
 
     if (fd < 0) {
         return copy_fail(copy, name, strerror(errno));
@@ -171,11 +170,8 @@ static bool cut_sum(char *text, size_t length, uint64_t *sum)
 
 enum backup_state backup_list_read(const char *directory, struct backup_list *list)
 {
-    char path[VFS_PATH_MAX];
     size_t length;
-    char *text = vfs_path(path, directory, BACKUP_NAME)
-                     ? vfs_read_file(vfs_real(), path, BACKUP_LIST_MAX, &length)
-                     : NULL;
+    char *text = vfs_read_in(vfs_real(), directory, BACKUP_NAME, BACKUP_LIST_MAX, &length);
 
     *list = (struct backup_list){.lsn = 0};
     if (text == NULL) {

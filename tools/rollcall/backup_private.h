@@ -67,6 +67,8 @@ void backup_journal_close(struct backup_set *set);
 /* Copies them. *lsn: where the last whole record ends. False with copy->error. */
 bool backup_journal_copy(struct copy *copy, const struct backup_set *set, uint64_t *lsn);
 
+/* Copies the set's tables to copy->to, and tells how far it is. False with copy->error. */
+bool backup_copy_tables(struct copy *copy, const struct backup_set *set);
 /* Removes what is in copy->to and belongs to no file of the set. */
 bool backup_sweep(struct copy *copy, const struct backup_set *set);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "base/memory.h"
 #include "base/point.h"
 #include "store/vfs.h"
@@ -34,8 +35,7 @@ void backup_let_go(struct backup_set *set)
 
 static bool take_fail(struct copy *copy, const char *what)
 {
-    snprintf(copy->error, sizeof(copy->error), "%.400s: %.500s", copy->from, what);
-    return false;
+    return fail_with(copy->error, sizeof(copy->error), "%.400s: %.500s", copy->from, what);
 }
 
 static bool take_manifest(struct copy *copy, struct backup_set *set)
@@ -124,6 +124,17 @@ uint64_t backup_bytes(const struct backup_set *set)
         bytes += set->segments[i].pin.bytes;
     }
     return bytes;
+}
+
+bool backup_copy_tables(struct copy *copy, const struct backup_set *set)
+{
+    for (size_t i = 0; i < set->table_count; i++) {
+        if (!copy_file(copy, &set->tables[i], true)) {
+            return false;
+        }
+        progress_tell(&copy->progress, copy->done, copy->whole, NULL);
+    }
+    return true;
 }
 
 /* ---- what is left over ---- */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "data/fill.h"
 #include "store/dir_lock.h"
 #include "store/vfs.h"
@@ -20,9 +21,8 @@
 
 bool copy_fail(struct copy *copy, const char *name, const char *what)
 {
-    snprintf(copy->error, sizeof(copy->error), "%.400s%s%.200s: %.300s", copy->to,
-             name != NULL ? "/" : "", name != NULL ? name : "", what);
-    return false;
+    return fail_with(copy->error, sizeof(copy->error), "%.400s%s%.200s: %.300s", copy->to,
+                     name != NULL ? "/" : "", name != NULL ? name : "", what);
 }
 
 bool copy_begin(struct copy *copy, const char *from, const char *to)
@@ -32,13 +32,11 @@ bool copy_begin(struct copy *copy, const char *from, const char *to)
     copy->from = from;
     copy->to = to;
     if (stat(from, &is) != 0 || !S_ISDIR(is.st_mode)) {
-        snprintf(copy->error, sizeof(copy->error), "%.400s: %s", from,
-                 errno != 0 ? strerror(errno) : "no directory");
-        return false;
+        return fail_with(copy->error, sizeof(copy->error), "%.400s: %s", from,
+                         errno != 0 ? strerror(errno) : "no directory");
     }
     if (data_is_filling(vfs_real(), from)) {
-        snprintf(copy->error, sizeof(copy->error), DATA_FILLING_WORDS, from);
-        return false;
+        return fail_with(copy->error, sizeof(copy->error), DATA_FILLING_WORDS, from);
     }
     copy->owner = is.st_uid;
     copy->group = is.st_gid;

@@ -95,9 +95,7 @@ static bool read_head(const struct inspect *inspect, unsigned char head[HEAD_BYT
     if (got < 0) {
         verb_complain(inspect->errors, "%s: %s", path, strerror(errno));
     }
-    if (fd >= 0) {
-        inspect->vfs->functions->close(inspect->vfs, fd);
-    }
+    vfs_close(inspect->vfs, fd);
     return got >= 0;
 }
 

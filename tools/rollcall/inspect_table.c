@@ -26,9 +26,7 @@ static ssize_t read_raw(const struct inspect *inspect, uint64_t offset, void *pa
         return -1;
     }
     ssize_t got = vfs_read_all(inspect->vfs, fd, page, TABLE_FILE_PAGE_BYTES, offset);
-    int reason = errno;
-    inspect->vfs->functions->close(inspect->vfs, fd);
-    errno = reason;
+    vfs_close(inspect->vfs, fd);
     return got;
 }
 

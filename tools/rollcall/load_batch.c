@@ -8,16 +8,16 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "tools/rollcall/load_private.h"
 
 #define PAUSE_MS       20
 #define STORED         "STORED\r\n"
 #define FULL_TRIES_MAX 5 /* of a row that finds no table free: a dump may be on its way */
 
-static bool batch_fail(struct load *load, const char *what)
+bool load_fail(struct load *load, const char *what)
 {
-    snprintf(load->why_failed, sizeof(load->why_failed), "%s", what);
-    return false;
+    return fail_with(load->why_failed, sizeof(load->why_failed), "%s", what);
 }
 
 /* ---- answers ---- */
@@ -82,10 +82,10 @@ static bool batch_take_item(struct load *load, const struct load_batch *batch,
         const char *line = wire_line(wire, &length);
 
         if (line == NULL) {
-            return batch_fail(load, wire->error);
+            return load_fail(load, wire->error);
         }
         if (!load_take_answer(batch, item, line, &one)) {
-            return batch_fail(load, "an answer is none to a set or add: not a rollcalld?");
+            return load_fail(load, "an answer is none to a set or add: not a rollcalld?");
         }
         *busy = *busy || one;
     }
@@ -149,13 +149,13 @@ bool load_batch_send(struct load *load, struct load_batch *batch)
 
         if (!batch->sent) { /* nothing is answered: all of it */
             if (!wire_send(wire, requests->data, requests->length)) {
-                return batch_fail(load, wire->error);
+                return load_fail(load, wire->error);
             }
             continue;
         }
         while ((run = next_run(batch, part, &at, &bytes)) != NULL) {
             if (!wire_send(wire, run, bytes)) {
-                return batch_fail(load, wire->error);
+                return load_fail(load, wire->error);
             }
         }
     }
@@ -170,7 +170,7 @@ bool load_pause(struct load *load, uint64_t *since_us, const char *why)
     load->waits++;
     *since_us = *since_us == 0 ? now_us : *since_us;
     if (now_us - *since_us > load->options->patience_ms * 1000ull) {
-        return batch_fail(load, why);
+        return load_fail(load, why);
     }
     nanosleep(&pause, NULL);
     return true;
@@ -181,7 +181,7 @@ bool load_connect(struct load *load)
 {
     for (unsigned part = 0; part < load->options->connections; part++) {
         if (!wire_connect(&load->wires[part], NULL, NULL)) {
-            return batch_fail(load, load->wires[part].error);
+            return load_fail(load, load->wires[part].error);
         }
     }
     wire_close(&load->life_wire); /* it may be of the life before */

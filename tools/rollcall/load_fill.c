@@ -88,8 +88,7 @@ static bool fill_hand_over(struct filling *filling)
     const struct engine_op *ops = fill_ops(load->fill);
 
     if (!fill_carry_out(load->fill, filling->count)) {
-        snprintf(load->why_failed, sizeof(load->why_failed), "%s", fill_error(load->fill));
-        return false;
+        return load_fail(load, fill_error(load->fill));
     }
     for (size_t i = 0; i < filling->count; i++) {
         fill_take_result(filling->batch, filling->of[i], &ops[i]);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "base/memory.h"
 #include "tools/rollcall/load_private.h"
 #include "tools/rollcall/verb.h"
@@ -19,9 +20,8 @@ static bool is_stdin(const char *name)
 
 static bool input_fail(struct load_input *input, const char *what)
 {
-    snprintf(input->error, sizeof(input->error), "%.200s: %.200s", input->files[input->place.file],
-             what);
-    return false;
+    return fail_with(input->error, sizeof(input->error), "%.200s: %.200s",
+                     input->files[input->place.file], what);
 }
 
 /* Zero unless all are ordinary files. */

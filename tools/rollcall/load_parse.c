@@ -4,13 +4,13 @@
  */
 #include <string.h>
 
+#include "base/fail.h"
 #include "base/num.h"
 #include "tools/rollcall/load_private.h"
 
 static bool parse_fail(char why[LOAD_WHY_MAX], const char *what, const char *name)
 {
-    snprintf(why, LOAD_WHY_MAX, "%.60s%.60s", what, name);
-    return false;
+    return fail_with(why, LOAD_WHY_MAX, "%.60s%.60s", what, name);
 }
 
 /* ---- columns ---- */

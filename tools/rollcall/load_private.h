@@ -239,6 +239,7 @@ void load_space_key(const struct load_space *space, const struct load_row *row, 
 
 /* Reads and composes the next one. False with input.error. An empty batch: the end. */
 bool load_batch_fill(struct load *load, struct load_batch *batch);
+bool load_fail(struct load *load, const char *what); /* why_failed says it; false */
 
 /*
  * A thread that does so for both batches in turn, one ahead. next: NULL: the end, or it failed;

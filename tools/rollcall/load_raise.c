@@ -17,12 +17,6 @@ struct found {
     uint64_t token;
 };
 
-static bool raise_fail(struct load *load, const char *what)
-{
-    snprintf(load->why_failed, sizeof(load->why_failed), "%s", what);
-    return false;
-}
-
 /* max: one batch is on its way, and it keeps its rows. */
 static const struct load_row *raise_row(const struct load *load, const struct load_item *item)
 {
@@ -39,7 +33,7 @@ static bool send_scratch(struct load *load)
     bool sent = wire_send(&load->wires[0], load->scratch.data, load->scratch.length);
 
     buf_truncate(&load->scratch, 0);
-    return sent || raise_fail(load, load->wires[0].error);
+    return sent || load_fail(load, load->wires[0].error);
 }
 
 /* "1,,3" */
@@ -66,7 +60,7 @@ static bool raise_take_value(struct load *load, const char *line, const char *co
     size_t length;
 
     if (sscanf(line, "VALUE %250s %*u %*u %llu", key, &token) != 2) {
-        return raise_fail(load, line);
+        return load_fail(load, line);
     }
     while (*index < count && strcmp(keys[*index], key) != 0) {
         (*index)++;
@@ -74,12 +68,12 @@ static bool raise_take_value(struct load *load, const char *line, const char *co
     const char *data = *index < count ? wire_line(&load->wires[0], &length) : NULL;
 
     if (data == NULL) {
-        return raise_fail(load,
-                          *index < count ? load->wires[0].error : "a key that was not asked for");
+        return load_fail(load,
+                         *index < count ? load->wires[0].error : "a key that was not asked for");
     }
     found[*index] = (struct found){.there = true, .token = token};
     return raise_read_record(&load->space, data, &found[(*index)++]) ||
-           raise_fail(load, "a record is no numbers: were the slots changed?");
+           load_fail(load, "a record is no numbers: were the slots changed?");
 }
 
 /* Reads what is there of up to KEYS_A_GET items. *busy: it cannot be told now. */
@@ -110,12 +104,12 @@ static bool raise_read(struct load *load, struct load_item *const *items, size_t
         const char *line = wire_line(&load->wires[0], &length);
 
         if (line == NULL) {
-            good = raise_fail(load, load->wires[0].error);
+            good = load_fail(load, load->wires[0].error);
         } else if (strncmp(line, "VALUE ", 6) == 0) {
             good = raise_take_value(load, line, keys, count, &index, found);
         } else {
             *busy = strcmp(line, "END") != 0;
-            good = !*busy || strncmp(line, "SERVER_ERROR", 12) == 0 || raise_fail(load, line);
+            good = !*busy || strncmp(line, "SERVER_ERROR", 12) == 0 || load_fail(load, line);
             break;
         }
     }
@@ -173,13 +167,13 @@ static bool take_raised(struct load *load, struct load_item *item, bool *busy)
     const char *line = wire_line(&load->wires[0], &length);
 
     if (line == NULL) {
-        return raise_fail(load, load->wires[0].error);
+        return load_fail(load, load->wires[0].error);
     }
     if (strcmp(line, "EXISTS") == 0 || strcmp(line, "NOT_FOUND") == 0 ||
         strcmp(line, "NOT_STORED") == 0) {
         return true;
     }
-    return load_take_answer(&load->batches[0], item, line, busy) || raise_fail(load, line);
+    return load_take_answer(&load->batches[0], item, line, busy) || load_fail(load, line);
 }
 
 /* One attempt of up to KEYS_A_GET items. */

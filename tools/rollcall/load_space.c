@@ -1,6 +1,7 @@
 /* load_space.c: what the daemon says of a space, and a row as commands. */
 #include <string.h>
 
+#include "base/fail.h"
 #include "base/num.h"
 #include "tools/rollcall/load_private.h"
 
@@ -11,8 +12,8 @@
 
 static bool space_fail(struct wire *wire, const char *what, const char *name)
 {
-    snprintf(wire->error, sizeof(wire->error), "%.200s: %s %.64s", wire->peer->address, what, name);
-    return false;
+    return fail_with(wire->error, sizeof(wire->error), "%.200s: %s %.64s", wire->peer->address,
+                     what, name);
 }
 
 static bool space_ask(struct wire *wire, const char *space, const char *what, char text[TEXT_MAX])
@@ -222,12 +223,11 @@ bool load_space_is_whole(const struct load *load)
 bool load_space_takes(const struct load *load, const struct load_row *row, char why[LOAD_WHY_MAX])
 {
     if (!load->space.members && row->set == 0) {
-        snprintf(why, LOAD_WHY_MAX, "no number is in the line");
-        return false;
+        return fail_with(why, LOAD_WHY_MAX, "no number is in the line");
     }
     if (load->space.members && !member_is_sound(row)) {
-        snprintf(why, LOAD_WHY_MAX, "the member is empty, or has spaces or control characters");
-        return false;
+        return fail_with(why, LOAD_WHY_MAX,
+                         "the member is empty, or has spaces or control characters");
     }
     return true;
 }

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "base/hash.h"
 #include "store/vfs.h"
 #include "tools/rollcall/load_private.h"
@@ -108,8 +109,8 @@ static bool write_whole(const char *path, const char *text, size_t length, bool 
 
 static bool state_fail(struct load *load, const char *file)
 {
-    snprintf(load->why_failed, sizeof(load->why_failed), "%.200s: %s", file, strerror(errno));
-    return false;
+    return fail_with(load->why_failed, sizeof(load->why_failed), "%.200s: %s", file,
+                     strerror(errno));
 }
 
 /* All that was rejected so far is in the file. */

@@ -115,14 +115,18 @@ static bool online_takes(const struct online_verb *verb, const struct option_row
            (!verb->no_server && online_is_in(of_server, row->name));
 }
 
-bool online_has_value(const char *option)
+const struct option_row *online_option(const char *word)
 {
+    const char *name = strcmp(word, "-s") == 0       ? "server"
+                       : strncmp(word, "--", 2) == 0 ? word + 2
+                                                     : "";
+
     for (size_t i = 0; i < ROWS; i++) {
-        if (strncmp(option, "--", 2) == 0 && strcmp(option + 2, rows[i].name) == 0) {
-            return rows[i].type != OPTION_BOOL;
+        if (strcmp(name, rows[i].name) == 0) {
+            return &rows[i];
         }
     }
-    return strcmp(option, "-s") == 0;
+    return NULL;
 }
 
 /* A decimal number with K, M, G or T of a thousand each: 200M, 1.5G. */

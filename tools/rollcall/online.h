@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/options.h"
 #include "tools/rollcall/online_link.h"
 
 #define ONLINE_TIMEOUT_MS_MAX  600000u
@@ -79,8 +80,8 @@ int online_say_error(int status);
 /* Prints a line of JSON; with --json-safe-ids numbers above 2^53 become text in the object. */
 void online_put_json(const struct online_options *options, json_t *object);
 
-/* Is a value to follow that option, as the word after it? */
-bool online_has_value(const char *option);
+/* Returns the row of an option as it is typed, -s or --NAME in full; NULL: no verb here has it. */
+const struct option_row *online_option(const char *word);
 
 /* May colours be used there: a terminal, no NO_COLOR, TERM not dumb. */
 bool online_colours(int fd);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/fail.h"
 #include "base/readable.h"
 #include "base/size.h"
 #include "row/row_config.h"
@@ -24,17 +25,6 @@
 #define TABLES_MOST    1024
 #define HALVINGS_MAX   30
 #define PATH_MAX_BYTES 64
-
-__attribute__((format(printf, 2, 3))) static bool plan_refuse(char error[PLAN_ERROR_MAX],
-                                                              const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(error, PLAN_ERROR_MAX, format, arguments);
-    va_end(arguments);
-    return false;
-}
 
 /* ---- a configuration, written and read ---- */
 
@@ -117,8 +107,8 @@ static struct settings *plan_load(struct plan *plan, char error[PLAN_ERROR_MAX])
     if (settings == NULL) {
         char *at = strstr(said, "error: ");
 
-        plan_refuse(error, "%.*s", at != NULL ? (int)strcspn(at + 7, "\n") : 0,
-                    at != NULL ? at + 7 : "");
+        fail_with(error, PLAN_ERROR_MAX, "%.*s", at != NULL ? (int)strcspn(at + 7, "\n") : 0,
+                  at != NULL ? at + 7 : "");
     }
     free(said);
     return settings;
@@ -196,8 +186,9 @@ static bool plan_count_tables(struct plan *plan, char error[PLAN_ERROR_MAX])
         double held = plan_tables_held(space);
 
         if (held + 1 > TABLES_MOST) {
-            return plan_refuse(error, "%s: %.0f tables of the largest size would be needed",
-                               space->name, held);
+            return fail_with(error, PLAN_ERROR_MAX,
+                             "%s: %.0f tables of the largest size would be needed", space->name,
+                             held);
         }
         space->tables = (unsigned)held + 1;
         space->dumps_max = 0;
@@ -274,7 +265,7 @@ static bool plan_fit(struct plan *plan, uint64_t limit_bytes, char error[PLAN_ER
     char least[READABLE_MAX];
 
     if (limit_bytes < 4 * MEMORY_STEP) {
-        return plan_refuse(error, "--memory must be at least 256MiB");
+        return fail_with(error, PLAN_ERROR_MAX, "--memory must be at least 256MiB");
     }
     for (unsigned halved = 0; halved < HALVINGS_MAX; halved++) {
         while (plan_rest(plan) > room && plan_give_one(plan)) {
@@ -290,8 +281,8 @@ static bool plan_fit(struct plan *plan, uint64_t limit_bytes, char error[PLAN_ER
             break;
         }
     }
-    return plan_refuse(error, "--memory is too little: even small tables want %s",
-                       readable_bytes(least, (double)plan->sum_bytes));
+    return fail_with(error, PLAN_ERROR_MAX, "--memory is too little: even small tables want %s",
+                     readable_bytes(least, (double)plan->sum_bytes));
 }
 
 /* ---- dates ---- */

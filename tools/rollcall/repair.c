@@ -106,11 +106,7 @@ bool repair_keep_bytes(struct repair *repair, const char *name, uint64_t offset,
                  : -1;
     bool kept = fd >= 0 && vfs_write_all(repair->vfs, fd, bytes, length, 0) &&
                 file->fdatasync(repair->vfs, fd) == 0;
-    int error = errno;
-    if (fd >= 0) {
-        file->close(repair->vfs, fd);
-    }
-    errno = error;
+    vfs_close(repair->vfs, fd);
     return kept || repair_fail(repair, called, "kept in " REPAIR_KEPT_NAME);
 }
 

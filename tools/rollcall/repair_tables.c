@@ -281,14 +281,8 @@ static void repair_tables_store(struct repair *repair, const struct manifest_fil
         return;
     }
     for (size_t i = 0; i < count && !repair->failed; i++) {
-        char path[VFS_PATH_MAX];
-        if (manifest_find_file(repair->manifest, before[i].name) ||
-            !vfs_path(path, repair->options->directory, before[i].name)) {
-            continue;
-        }
-        int fd = repair->vfs->functions->open(repair->vfs, path, O_RDONLY);
-        if (fd >= 0) {
-            repair->vfs->functions->close(repair->vfs, fd);
+        if (!manifest_find_file(repair->manifest, before[i].name) &&
+            vfs_size_in(repair->vfs, repair->options->directory, before[i].name) >= 0) {
             repair_keep(repair, before[i].name);
         }
     }

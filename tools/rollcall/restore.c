@@ -40,12 +40,9 @@ static int print_begun(const struct restore *restore, char text[BEGUN_MAX])
 /* Returns whether a restore of this backup was begun in the directory. */
 static bool is_begun(const struct restore *restore, const char *directory)
 {
-    char path[VFS_PATH_MAX];
     char begun[BEGUN_MAX];
     size_t length;
-    char *text = vfs_path(path, directory, RESTORE_BEGUN)
-                     ? vfs_read_file(vfs_real(), path, BEGUN_MAX, &length)
-                     : NULL;
+    char *text = vfs_read_in(vfs_real(), directory, RESTORE_BEGUN, BEGUN_MAX, &length);
     size_t expected = (size_t)print_begun(restore, begun);
     bool same = text != NULL && length == expected && memcmp(text, begun, length) == 0;
 
@@ -105,19 +102,6 @@ static bool restore_lock(struct restore *restore)
            copy_fail(&restore->copy, NULL, "another restore is at work in it");
 }
 
-static bool restore_copy_tables(struct restore *restore)
-{
-    struct copy *copy = &restore->copy;
-
-    for (size_t i = 0; i < restore->set.table_count; i++) {
-        if (!copy_file(copy, &restore->set.tables[i], true)) {
-            return false;
-        }
-        progress_tell(&copy->progress, copy->done, copy->whole, NULL);
-    }
-    return true;
-}
-
 static bool restore_write_begun(struct restore *restore)
 {
     char text[BEGUN_MAX];
@@ -161,7 +145,7 @@ static bool restore_copy(struct restore *restore)
     }
     copy->whole = 2 * backup_bytes(set); /* all is read again */
     progress_init(&copy->progress, restore->quiet ? NULL : stderr, "bytes", 0);
-    if (!copy_remove(copy, MANIFEST_NAME) || !restore_copy_tables(restore) ||
+    if (!copy_remove(copy, MANIFEST_NAME) || !backup_copy_tables(copy, set) ||
         !backup_journal_copy(copy, set, &lsn)) {
         return false;
     }

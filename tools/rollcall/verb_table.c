@@ -96,6 +96,10 @@ int verb_help_main(int argc, char **argv)
     const struct verb *verb = argc > 1 ? verb_find(argv[1]) : NULL;
     bool itself = argc > 1 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], help) == 0);
 
+    if (argc > 1 && argv[1][0] == '-' && !itself) {
+        return (int)verb_complain(stderr, "help takes no option, %s; usage: rollcall help [VERB]",
+                                  argv[1]);
+    }
     if (argc > 1 && verb == NULL && !itself) {
         return verb_refuse(argv[1]);
     }

@@ -126,26 +126,19 @@ bool verify_path(struct verify *verify, char path[VFS_PATH_MAX], const char *nam
 
 void verify_count_file(struct verify *verify, const char *name)
 {
-    char path[VFS_PATH_MAX];
-    if (!vfs_path(path, verify->options->directory, name)) {
-        return;
+    int64_t size = vfs_size_in(verify->vfs, verify->options->directory, name);
+    if (size >= 0) {
+        verify->files++;
+        verify->bytes += (uint64_t)size;
     }
-    int fd = verify->vfs->functions->open(verify->vfs, path, O_RDONLY);
-    if (fd < 0) {
-        return;
-    }
-    int64_t size = verify->vfs->functions->size(verify->vfs, fd);
-    verify->vfs->functions->close(verify->vfs, fd);
-    verify->files++;
-    verify->bytes += size > 0 ? (uint64_t)size : 0;
 }
 
 static void take_name(void *context, const char *name)
 {
     struct verify *verify = context;
 
-    verify->names = array_room(verify->names, verify->names_count, &verify->names_room,
-                               sizeof(*verify->names));
+    verify->names =
+        array_room(verify->names, verify->names_count, &verify->names_room, sizeof(*verify->names));
     verify->names[verify->names_count++] = memory_strdup(name);
 }
 

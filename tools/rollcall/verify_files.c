@@ -15,16 +15,12 @@
 
 bool verify_is_table(struct verify *verify, const char *name)
 {
-    char path[VFS_PATH_MAX];
     uint64_t magic = 0;
     if (verb_ends_with(name, MANIFEST_TABLE_SUFFIX)) {
         return true;
     }
-    if (!vfs_path(path, verify->options->directory, name)) {
-        return false;
-    }
     /* something strange, as a FIFO, must not hold it up */
-    int fd = verify->vfs->functions->open(verify->vfs, path, O_RDONLY | O_NONBLOCK);
+    int fd = vfs_open_in(verify->vfs, verify->options->directory, name, O_RDONLY | O_NONBLOCK);
     if (fd < 0) {
         return false;
     }

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/fail.h"
 #include "net/tls.h"
 #include "tools/rollcall/dial.h"
 
@@ -215,7 +216,8 @@ bool wire_send(struct wire *wire, const void *bytes, size_t length)
 
 /* ---- lines ---- */
 
-char *wire_line_there(struct wire *wire, size_t *length)
+/* The next line, if it has come already. NULL: not yet, or never. */
+static char *wire_line_there(struct wire *wire, size_t *length)
 {
     char *start = wire->in + wire->in_at;
     size_t left = wire->in_length - wire->in_at;
@@ -311,9 +313,8 @@ static bool wire_log_in(struct wire *wire, bool *later)
     *later = strncmp(line, "SERVER_ERROR loading", 20) == 0;
     wire->refused = !*later;
     wire->failed = *later; /* loading past the patience is no answer in time */
-    snprintf(wire->error, sizeof(wire->error), "%.150s refuses the user of %.150s: %.150s",
-             wire->peer->address, wire->peer->auth_file, line);
-    return false;
+    return fail_with(wire->error, sizeof(wire->error), "%.150s refuses the user of %.150s: %.150s",
+                     wire->peer->address, wire->peer->auth_file, line);
 }
 
 bool wire_connect_once(struct wire *wire, bool *later)

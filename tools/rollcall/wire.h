@@ -56,8 +56,6 @@ enum exit_status wire_status(const struct wire *wire);
 bool wire_send(struct wire *wire, const void *bytes, size_t length);
 /* The next line, without its end, NUL added; valid until the next call. NULL: there is none. */
 char *wire_line(struct wire *wire, size_t *length);
-/* The same, if it has come already. NULL: not yet, or never. */
-char *wire_line_there(struct wire *wire, size_t *length);
 /* Takes these bytes, if they are what has come next. */
 static inline bool wire_take(struct wire *wire, const char *bytes, size_t length)
 {

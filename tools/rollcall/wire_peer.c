@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "base/memory.h"
 #include "net/tls.h"
 #include "tools/rollcall/dial.h"
@@ -24,8 +25,7 @@ static bool peer_read_login(struct wire_peer *peer, char error[WIRE_ERROR_MAX])
     FILE *file = fopen(peer->auth_file, "re");
 
     if (file == NULL) {
-        snprintf(error, WIRE_ERROR_MAX, "%.200s: %s", peer->auth_file, strerror(errno));
-        return false;
+        return fail_with(error, WIRE_ERROR_MAX, "%.200s: %s", peer->auth_file, strerror(errno));
     }
     if (fgets(peer->login, sizeof(peer->login), file) == NULL) {
         peer->login[0] = '\0';
@@ -33,9 +33,8 @@ static bool peer_read_login(struct wire_peer *peer, char error[WIRE_ERROR_MAX])
     fclose(file);
     peer->login[strcspn(peer->login, "\r\n")] = '\0';
     if (strchr(peer->login, ':') == NULL) {
-        snprintf(error, WIRE_ERROR_MAX, "%.200s: its first line must be name:password",
-                 peer->auth_file);
-        return false;
+        return fail_with(error, WIRE_ERROR_MAX, "%.200s: its first line must be name:password",
+                         peer->auth_file);
     }
     return true;
 }
@@ -66,12 +65,10 @@ static bool peer_ready(struct wire_peer *peer, const struct wire_target *target,
         return false;
     }
     if (files && !target->tls) {
-        snprintf(error, WIRE_ERROR_MAX, "--tls-ca, --tls-cert and --tls-key need --tls");
-        return false;
+        return fail_with(error, WIRE_ERROR_MAX, "--tls-ca, --tls-cert and --tls-key need --tls");
     }
     if (target->tls_key != NULL && target->tls_cert == NULL) {
-        snprintf(error, WIRE_ERROR_MAX, "--tls-key needs --tls-cert");
-        return false;
+        return fail_with(error, WIRE_ERROR_MAX, "--tls-key needs --tls-cert");
     }
     return peer->address[0] == '/' || !target->tls || peer_read_tls(peer, target, error);
 }

@@ -423,6 +423,8 @@ static void test_refused(void **unused)
         assert_int_equal(verdict, ROW_WAIT);
         row_wait(row, &ticket);
         assert_true(row_asked(row)); /* it is tried again for who needs it */
+        assert_true(fake_try(&kept.rows, FIRST + SAMPLE, &verdict));
+        assert_int_equal(verdict, ROW_WAIT); /* who comes before the keeper waits for that try */
         uint64_t asked = kept.recorder.events_room;
         row_maintain(row, NULL);
         assert_true(kept.recorder.events_room > asked);

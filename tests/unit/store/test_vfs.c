@@ -266,6 +266,37 @@ static void test_all(void **state)
     assert_int_equal(errno, ENOSPC);
 }
 
+static void test_in_directory(void **state)
+{
+    struct vfs *vfs = vfs_sim_vfs(*state);
+    char longest[VFS_PATH_MAX];
+    size_t length;
+    memset(longest, 'x', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    assert_int_equal(vfs->functions->mkdir(vfs, "d"), 0);
+    files_write(vfs, "d/file", "ten bytes.", true);
+    int fd = vfs_open_in(vfs, "d", "file", O_RDONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(vfs->functions->close(vfs, fd), 0);
+    char *text = vfs_read_in(vfs, "d", "file", 10, &length);
+    assert_string_equal(text, "ten bytes.");
+    free(text);
+    assert_int_equal(vfs_size_in(vfs, "d", "file"), 10);
+    assert_int_equal(vfs_size(vfs, "d/file"), 10);
+    assert_int_equal(vfs_unlink_in(vfs, "d", "file"), 0);
+    assert_int_equal(vfs_unlink_in(vfs, "d", "file"), -1);
+    assert_int_equal(vfs_size_in(vfs, "d", "file"), -1);
+    assert_int_equal(errno, ENOENT);
+    errno = 0;
+    assert_int_equal(vfs_open_in(vfs, "d", longest, O_RDONLY), -1);
+    assert_int_equal(errno, ENAMETOOLONG);
+    errno = 0;
+    assert_null(vfs_read_in(vfs, "d", longest, 10, &length));
+    assert_int_equal(errno, ENAMETOOLONG);
+    assert_int_equal(vfs_size_in(vfs, "d", longest), -1);
+    assert_int_equal(vfs_unlink_in(vfs, "d", longest), -1);
+}
+
 static void test_read_file(void **state)
 {
     struct vfs_sim *sim = *state;
@@ -392,6 +423,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_real_direct, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_real_interrupted, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_all, sim_setup, sim_teardown),
+        cmocka_unit_test_setup_teardown(test_in_directory, sim_setup, sim_teardown),
         cmocka_unit_test_setup_teardown(test_read_file, sim_setup, sim_teardown),
         cmocka_unit_test_setup_teardown(test_replace_file, sim_setup, sim_teardown),
         cmocka_unit_test_setup_teardown(test_replace_fails, sim_setup, sim_teardown),
