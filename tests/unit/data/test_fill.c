@@ -32,12 +32,14 @@ static int teardown(void **state)
 /* Ids of both spaces, in no journal. */
 static void fill_some(uint64_t salt)
 {
+    barrier_stop(run.barrier); /* a toy is changed by one at a time */
     for (unsigned i = 0; i < DATA_RUN_SPACES; i++) {
         for (uint64_t id = 0; id < 2 * TOY_RANGE; id += 3) {
             assert_true(toy_set(data_run_engine(&run, i), change_sink_null(), id, id + salt + i));
             run.wanted[i][id] = id + salt + i;
         }
     }
+    barrier_go(run.barrier);
 }
 
 /* True: the mark is gone, and the process has ended. */
