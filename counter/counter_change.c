@@ -193,8 +193,8 @@ static bool parse_names(const struct counter *counter, const struct engine_op *o
     return true;
 }
 
-/* One field for each slot of a key that names several. Apart, as all that has variables which are
- * not in registers: others need no guard of the stack. */
+/* One field for each slot of a key that names several. Apart, because its variables are in memory:
+ * inlined, every change would guard the stack for them. */
 static __attribute__((noinline)) bool parse_some(const struct engine_op *op,
                                                  struct counter_values *operand)
 {

@@ -112,12 +112,12 @@ static void fill_arithmetic(struct request_batch *batch, struct request *request
 {
     uint32_t expiration = binary_read32(packet->body + 16);
     put_digits(batch, request, binary_read64(packet->body));
-    request->initial = binary_read64(packet->body + 8);
-    if (LIKELY(expiration == CREATE_NEVER_MARK)) { /* an exptime of nothing */
+    if (LIKELY(expiration == CREATE_NEVER_MARK)) { /* no exptime, no initial value */
         request->create = CREATE_NEVER;
         request->bare = packet->cas == 0;
     } else {
         request->create = CREATE_INITIAL;
+        request->initial = binary_read64(packet->body + 8);
         request->exptime = expiration;
     }
     fill_compare(batch, request, packet);

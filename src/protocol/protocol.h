@@ -196,7 +196,7 @@ struct request {
     int64_t touch_exptime;
     union {
         uint64_t delay;   /* FLUSH_ALL */
-        uint64_t initial; /* INCR, DECR */
+        uint64_t initial; /* INCR, DECR: with CREATE_INITIAL */
     };
     size_t begin; /* offset of its first byte in the parsed bytes … */
     size_t end;   /* … and of the first byte after it */

@@ -162,8 +162,8 @@ static inline const char *parse_increment(const struct text_parser *parser, cons
     return newline + 1;
 }
 
-/* The same of those that come next, from `at` on, as far as they are of the verb of the one that
- * was just read, and end alike. Returns where they end. */
+/* Takes the increments that come next, from `at` on, as long as they have the verb and the ending
+ * of the one that was just read. Returns where they end. */
 static inline const char *take_like_it(const struct text_parser *parser, const char *at,
                                        const char *limit)
 {
@@ -193,7 +193,7 @@ static inline const char *take_like_it(const struct text_parser *parser, const c
     return at;
 }
 
-/* The same of as many as follow each other. False: there is none. Apart, so that they have the
+/* Reads as many increments as follow each other. False: there is none. Apart, so that they have the
  * registers to themselves. */
 static __attribute__((noinline)) bool parse_increments(struct text_parser *parser)
 {

@@ -365,10 +365,9 @@ void dispatch_journal_open(struct dispatch_worker *worker);
 void dispatch_journal_close(struct dispatch_worker *worker);
 /* With a journal, as the turns begin: looks whether it takes changes. */
 void dispatch_journal_look(struct dispatch_worker *worker);
-/* With a journal: before it sleeps a worker keeps no room that nothing was put into: others may
- * need it to go on.
- */
-void dispatch_journal_rest(struct dispatch_worker *worker); /* the worker ends */
+/* With a journal: before it sleeps, or ends, a worker gives back room that it put nothing into:
+ * others may need it to go on. */
+void dispatch_journal_rest(struct dispatch_worker *worker);
 /* With a journal: returns whether the answers of this turn must be held. */
 bool dispatch_journal_holds(const struct dispatch_worker *worker);
 /*

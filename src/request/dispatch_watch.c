@@ -44,7 +44,7 @@ void dispatch_watch_count(struct dispatch_worker *worker, const struct request *
     enum watch_class class = classes[request->verb];
     uint32_t asked = protocol_asked(request) + with_it;
 
-    if (turn->all == 0) { /* what follows a block of a long get is of its class */
+    if (turn->all == 0) { /* a block of a get that goes on counts nothing: the next one is first */
         worker->own.first = class;
     }
     turn->of[class] += asked;

@@ -113,8 +113,10 @@ static inline size_t watch_bucket_of(uint64_t us)
     if (us < WATCH_PARTS) {
         return (size_t)us;
     }
-    unsigned shift = (63u ^ (unsigned)__builtin_clzll(us)) - WATCH_PART_BITS; /* to the part … */
-    size_t bucket = ((size_t)shift << WATCH_PART_BITS) + (us >> shift); /* … below twice PARTS */
+    unsigned power = 63u ^ (unsigned)__builtin_clzll(us); /* 63 - clz, in one operation */
+    unsigned shift = power - WATCH_PART_BITS;
+    /* us >> shift: WATCH_PARTS and, below it, the part of the octave */
+    size_t bucket = ((size_t)shift << WATCH_PART_BITS) + (us >> shift);
 
     return bucket < WATCH_BUCKETS ? bucket : WATCH_BUCKETS - 1;
 }

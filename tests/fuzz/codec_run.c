@@ -102,7 +102,7 @@ static void say_fields(struct run *run, const struct request *request)
         request->verb,           request->quiet, request->create,  request->want_cas,
         request->compare,        request->touch, request->refusal, request->detail,
         request->flags,          request->cas,   request->delay,   (uint64_t)request->exptime,
-        run->at + request->begin};
+        request->bare,           run->at + request->begin};
 
     say(run, fields, sizeof(fields));
     if (request->text != NULL) {

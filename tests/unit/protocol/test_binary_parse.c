@@ -188,7 +188,7 @@ static const struct row rows[] = {
     {{0x05, BYTES(DELTA_3 INITIAL_5 EXPIRES_9), BYTES("k"), NOTHING, 0},
      "incr k (3) exptime=9 initial=5 create +cas\n"},
     {{0x05, BYTES(DELTA_3 INITIAL_5 NEVER), BYTES("k"), NOTHING, 0},
-     "incr k (3) initial=5 never +cas\n"},
+     "incr k (3) never +cas\n"},
     {{0x05, BYTES(NEVER NEVER NEVER NEVER "\0\0\0\0"), BYTES("k"), NOTHING, 2},
      "incr k (18446744073709551615) cas=2 initial=18446744073709551615 create +cas +compare\n"},
     {{0x06, BYTES(DELTA_3 INITIAL_5 EXPIRES_9), BYTES("k"), NOTHING, 0},
@@ -531,13 +531,14 @@ static void test_bare(void **unused)
     }
 }
 
-/* Increments that follow each other are what each is alone; one that is not whole is none. */
+/* Increments that follow each other are what each is alone: an initial value that none is made
+ * with is none of it. One that is not whole is none. */
 static void test_increments_in_a_row(void **unused)
 {
     static const struct wire wires[] = {
         {0x05, BYTES(DELTA_3 INITIAL_5 NEVER), BYTES("a"), NOTHING, 0},
         {0x05, BYTES("\0\0\0\0\0\0\0\x9" INITIAL_5 NEVER), BYTES("b"), NOTHING, 0},
-        {0x05, BYTES("\0\0\0\0\0\0\0\xa" INITIAL_5 NEVER), BYTES("c"), NOTHING, 0},
+        {0x05, BYTES("\0\0\0\0\0\0\0\xa" DELTA_3 NEVER), BYTES("c"), NOTHING, 0},
         {0x05, BYTES(DELTA_3 INITIAL_5 NEVER), BYTES("d"), NOTHING, 7},
         {0x05, BYTES(DELTA_3 INITIAL_5 NEVER), BYTES("e"), NOTHING, 0},
         {0x05, BYTES(DELTA_3 INITIAL_5 EXPIRES_9), BYTES("f"), NOTHING, 0},
@@ -557,13 +558,13 @@ static void test_increments_in_a_row(void **unused)
     request_trace_open(&row, binary_codec());
     request_trace_whole(&row, input.bytes, input.length - 1, &consumed);
     assert_string_equal(row.text,
-                        "incr a (3) initial=5 never +cas\nincr b (9) initial=5 never +cas\n"
-                        "incr c (10) initial=5 never +cas\n"
-                        "incr d (3) cas=7 initial=5 never +cas +compare\n"
-                        "incr e (3) initial=5 never +cas\n"
+                        "incr a (3) never +cas\nincr b (9) never +cas\n"
+                        "incr c (10) never +cas\n"
+                        "incr d (3) cas=7 never +cas +compare\n"
+                        "incr e (3) never +cas\n"
                         "incr f (3) exptime=9 initial=5 create +cas\n"
-                        "incr g (3) initial=5 never +cas\nincr hh (3) initial=5 never +cas\n"
-                        "decr ii (3) initial=5 never usual\ndecr jj (3) initial=5 never usual\n");
+                        "incr g (3) never +cas\nincr hh (3) never +cas\n"
+                        "decr ii (3) never usual\ndecr jj (3) never usual\n");
     static const uint32_t bare = 1 | 2 | 4 | 16 | 64 | 128 | 256 | 512;
     for (uint32_t i = 0; i < row.batch->request_count; i++) {
         const struct request *request = &row.batch->requests[i];
