@@ -14,9 +14,9 @@
 
 #define LOOKS_MAX 5 /* at a directory that changes meanwhile */
 /*
- * Wherever these bytes begin, a record begins in their first half. What a payload, or chance, makes
- * look like a record before it ends in the second half: all that is found there is no record of
- * those that count, whatever it is.
+ * Wherever these bytes begin, a record begins in their first half. A payload may look like a record
+ * before that one, and then it ends in the second half at the latest: the records that count begin
+ * behind both.
  */
 #define LEAD_BYTES (2 * JOURNAL_RECORD_MAX)
 
