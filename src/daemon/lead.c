@@ -111,13 +111,18 @@ static bool lead_may_lose(struct lead *lead, bool force, char why[REPL_TEXT_MAX 
         (unsigned long long)lost, (unsigned long long)(lost / REPL_CHANGE_BYTES));
 }
 
+/* A copy that broke has left memory that is not resident, and none is to come any more. */
 static void lead_serve(struct lead *lead)
 {
-    barrier_stop(lead->server->barrier);
-    lead->server->follows = false;
-    lead->server->promoted_us = clock_boot_us();
-    server_set_leader(lead->server, ""); /* what is said while it is fenced */
-    barrier_go(lead->server->barrier);
+    struct server *server = lead->server;
+
+    barrier_stop(server->barrier);
+    server->follows = false;
+    server->promoted_us = clock_boot_us();
+    server_set_leader(server, ""); /* what is said while it is fenced */
+    barrier_go(server->barrier);
+    populate_stop(server->populate);
+    populate_go(server->populate, server->spaces);
 }
 
 /* Has the node go on receiving from the one it follows, if it follows one. */

@@ -255,6 +255,7 @@ bool copy_dir_open(struct copy_dir *dir, struct copy_file *file)
 
     file->fd = dir->vfs->functions->open(
         dir->vfs, copy_dir_path(dir, file->named->name, COPY_DIR_PART, path), O_RDWR | O_CREAT);
+    file->goes_on = file->have > 0;
     return file->fd >= 0 || copy_dir_refuse_errno(dir, file->named->name);
 }
 
@@ -311,14 +312,16 @@ static bool stop_at_first(void *context, const char *finding)
     return fail_with(dir->error, sizeof(dir->error), "%.400s", finding);
 }
 
-/* What is not good is fetched from its beginning. It is read from the system's memory, as far as it
- * is there: that is what was synced. */
+/* What is not good is fetched from its beginning. What was written here is read from the system's
+ * memory, as far as it is there: it was synced just now. A part of before is read from the disk:
+ * its sync may have failed, and whoever saw that may have been killed, or unable to delete it. */
 static bool copy_dir_is_sound(struct copy_dir *dir, const char *path, const struct copy_file *file)
 {
     if (!copy_dir_is_meant(dir, path, file)) {
         fail_with(dir->error, sizeof(dir->error), "%.120s came damaged, and is fetched again",
                   file->named->name);
-    } else if (table_file_verify(dir->vfs, path, false, stop_at_first, dir) == TABLE_FILE_DONE) {
+    } else if (table_file_verify(dir->vfs, path, file->goes_on, stop_at_first, dir) ==
+               TABLE_FILE_DONE) {
         return true;
     }
     (void)dir->vfs->functions->unlink(dir->vfs, path);

@@ -45,6 +45,7 @@ struct copy_file {
     const struct manifest_file *named;
     uint64_t have; /* bytes of it that are there */
     int fd;        /* of the part; -1: not open */
+    bool goes_on;  /* with a part that was there when it was opened */
 };
 
 /* Makes the directory ready for what the manifest names, deletes what it does not. False: error. */

@@ -14,12 +14,18 @@
 
 /* ---- saying ---- */
 
+/* Who has a copy come may sync or read a file meanwhile, and leave what is sent where it is. */
+static unsigned feed_silence_s(const struct repl_feed *feed)
+{
+    return feed->copy.text != NULL ? REPL_PAUSE_S : REPL_SILENCE_S;
+}
+
 bool feed_say(struct repl_feed *feed, const struct repl_line *line)
 {
     char text[REPL_LINE_MAX];
     size_t length = repl_compose(line, text);
 
-    return repl_link_write(&feed->link, text, length, REPL_SILENCE_S);
+    return repl_link_write(&feed->link, text, length, feed_silence_s(feed));
 }
 
 bool feed_refuse(struct repl_feed *feed, const char *format, ...)
@@ -253,8 +259,7 @@ static bool feed_answer(struct repl_feed *feed, const char *text, size_t length)
 static const char *feed_await_line(struct repl_feed *feed, size_t *length)
 {
     struct repl_link *link = &feed->link;
-    uint64_t pause_us = (feed->copy.text != NULL ? REPL_PAUSE_S : REPL_SILENCE_S) * SECOND_US;
-    uint64_t until_us = clock_monotonic_us() + pause_us;
+    uint64_t until_us = clock_monotonic_us() + feed_silence_s(feed) * (uint64_t)SECOND_US;
     const char *line;
 
     while ((line = repl_link_line(link, length)) == NULL) {

@@ -199,9 +199,27 @@ static void gather(void *context, uint64_t id)
     }
 }
 
+/*
+ * Where none was apart any more when its table was dropped, the image of those apart may be of
+ * before: it has the id, and what took it away is told of a table that is not there.
+ */
+static void forget_apart(struct row *row)
+{
+    if (row->bases[0] > 0) {
+        (void)row_apart_forget(row, 0, row->bases[0] - 1);
+    }
+    for (size_t i = 0; i < row->count; i++) {
+        const struct row_dropped *dropped = &row->tables[i]->dropped;
+        for (uint64_t k = 0; k < dropped->count; k++) {
+            (void)row_apart_forget(row, dropped->at[k].first, dropped->at[k].last);
+        }
+    }
+}
+
 /* An image's count is of another time than what it holds. */
 static void gather_apart(struct row *row)
 {
+    forget_apart(row);
     atomic_store(&row->apart->count, 0);
     row_apart_each(row, gather, row);
     row_apart_see(row);

@@ -14,8 +14,9 @@
 
 #define LOOKS_MAX 5 /* at a directory that changes meanwhile */
 /*
- * A record begins in these bytes, whatever its length. So what a payload, or chance, makes look
- * like one there ends before those that count: they begin where records do.
+ * Wherever these bytes begin, a record begins in their first half. A payload may look like a record
+ * before that one, and then it ends in the second half at the latest: the records that count begin
+ * behind both.
  */
 #define LEAD_BYTES (2 * JOURNAL_RECORD_MAX)
 
@@ -231,6 +232,20 @@ static void before_begin(struct journal_reader *reader, uint64_t lsn)
     reader->at = start;
 }
 
+/* Reads on from a record, as far as the LSN. */
+static enum journal_read before_read(struct journal_reader *reader, uint64_t lsn, uint64_t limit,
+                                     struct journal_before *before)
+{
+    enum journal_read found = JOURNAL_READ_RECORDS;
+
+    *before = (struct journal_before){.sum = 0};
+    while (found == JOURNAL_READ_RECORDS && reader->at < lsn) {
+        found = journal_reader_next(reader, limit);
+        before_add(reader, lsn, before);
+    }
+    return found;
+}
+
 enum journal_read journal_reader_before(struct vfs *vfs, const char *directory, uint64_t lsn,
                                         uint64_t limit, struct journal_before *before)
 {
@@ -245,10 +260,13 @@ enum journal_read journal_reader_before(struct vfs *vfs, const char *directory, 
 
     if (found == JOURNAL_READ_RECORDS) {
         before_begin(&reader, lsn);
-    }
-    while (found == JOURNAL_READ_RECORDS && reader.at < lsn) {
-        found = journal_reader_next(&reader, limit);
-        before_add(&reader, lsn, before);
+        bool whole = reader.at == reader.header.start;
+
+        found = before_read(&reader, lsn, limit, before);
+        if (found == JOURNAL_READ_BAD && !whole) { /* it may have been no record that began there */
+            reader.at = reader.header.start;
+            found = before_read(&reader, lsn, limit, before);
+        }
     }
     journal_reader_fini(&reader);
     return found == JOURNAL_READ_GONE      ? JOURNAL_READ_NOTHING

@@ -43,6 +43,8 @@ void sim_file_destroy(struct sim_file *file); /* NULL: no-op */
 uint64_t sim_file_size(const struct sim_file *file);
 uint64_t sim_file_room(const struct sim_file *file); /* bytes it takes on the disk */
 size_t sim_file_read(const struct sim_file *file, void *to, size_t bytes, uint64_t offset);
+/* The same as from the disk (O_DIRECT), for which what was lost never was: whole sectors. */
+size_t sim_file_read_disk(const struct sim_file *file, void *to, size_t bytes, uint64_t offset);
 void sim_file_write(struct sim_file *file, const void *from, size_t bytes, uint64_t offset);
 void sim_file_resize(struct sim_file *file, uint64_t bytes);
 /* Room and size, unless it is longer. */

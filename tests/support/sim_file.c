@@ -137,6 +137,20 @@ size_t sim_file_read(const struct sim_file *file, void *to, size_t bytes, uint64
     return got;
 }
 
+size_t sim_file_read_disk(const struct sim_file *file, void *to, size_t bytes, uint64_t offset)
+{
+    size_t got = sim_file_read(file, to, bytes, offset);
+    for (size_t at = 0; at < got; at += SIM_SECTOR_BYTES) {
+        const struct sector *sector = file->sectors[(offset + at) / SIM_SECTOR_BYTES];
+        if (sector && sector->lost) {
+            size_t left = got - at;
+            memcpy((unsigned char *)to + at, sector->durable,
+                   left < SIM_SECTOR_BYTES ? left : SIM_SECTOR_BYTES);
+        }
+    }
+    return got;
+}
+
 static void keep_range(struct sim_file *file, uint64_t offset, uint64_t end)
 {
     for (uint64_t i = offset / SIM_SECTOR_BYTES; i < sectors_of(end); i++) {

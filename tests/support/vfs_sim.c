@@ -208,7 +208,9 @@ static ssize_t sim_pread(struct vfs *vfs, int fd, void *to, size_t bytes, uint64
     if (error) {
         return refuse(&call, error);
     }
-    size_t got = sim_file_read(call.open->node->file, to, transfer_bytes(&call, bytes), offset);
+    bool direct = call.open->flags & O_DIRECT;
+    size_t got = (direct ? sim_file_read_disk : sim_file_read)(
+        call.open->node->file, to, transfer_bytes(&call, bytes), offset);
     count_bytes(&call, got);
     return leave(&call, (int64_t)got);
 }

@@ -20,6 +20,7 @@
 
 #define HERE         4096u
 #define REGION_BYTES (2ull << 30)
+#define SMALL_BYTES  (4ull << 20)
 #define PATIENCE_MS  60000
 
 static struct node {
@@ -109,23 +110,38 @@ static void test_ends(void **state)
     end();
 }
 
-/* A copy comes: nothing is made resident that it replaces. The region would take a second. */
-static void test_copy_comes(void **state)
-{
-    static struct row_region region;
-    static struct row row = {.regions = {&region}, .region_count = 1};
-    static struct engine engine = {.row = &row};
-    static struct space space = {.engine = &engine};
-    static struct spaces spaces = {.count = 1, .at = {&space}};
-    struct populate *populate = populate_create();
+/* ---- memory that is made resident ---- */
 
-    (void)state;
-    region.bytes = REGION_BYTES;
-    region.memory = mmap(NULL, REGION_BYTES, PROT_READ | PROT_WRITE,
+static struct row_region region;
+static struct row row = {.regions = {&region}, .region_count = 1};
+static struct engine engine = {.row = &row};
+static struct space space = {.engine = &engine};
+static struct spaces spaces = {.count = 1, .at = {&space}};
+
+static void begin_populate(uint64_t bytes)
+{
+    region = (struct row_region){.bytes = bytes};
+    region.memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(region.memory, MAP_FAILED);
     begin(true);
-    node.server.populate = populate;
+    node.server.populate = populate_create();
+    node.server.spaces = &spaces;
+}
+
+static void end_populate(void)
+{
+    populate_destroy(node.server.populate);
+    munmap(region.memory, region.bytes);
+    end();
+}
+
+/* A copy comes: nothing is made resident that it replaces. The region would take a second. */
+static void test_copy_comes(void **state)
+{
+    (void)state;
+    begin_populate(REGION_BYTES);
+    struct populate *populate = node.server.populate;
     const struct repl_receiver_owner *owner = &node.server.receiver->owner;
 
     populate_stop(populate);
@@ -133,9 +149,37 @@ static void test_copy_comes(void **state)
     owner->copies(owner->context);
     populate_wait(populate, PATIENCE_MS); /* if it goes on */
     assert_true(region.resident < REGION_BYTES);
-    populate_destroy(populate);
-    munmap(region.memory, REGION_BYTES);
-    end();
+    end_populate();
+}
+
+enum data_promoted __wrap_data_promote(struct data *data, uint64_t epoch, bool new_stream,
+                                       uint64_t until_us, char error[DATA_ERROR_MAX]);
+
+/* In place of data/promote.c: the directory is none. */
+enum data_promoted __wrap_data_promote(struct data *data, uint64_t epoch, bool new_stream,
+                                       uint64_t until_us, char error[DATA_ERROR_MAX])
+{
+    (void)epoch;
+    (void)new_stream;
+    (void)until_us;
+    assert_ptr_equal(data, &node.data);
+    error[0] = '\0';
+    return DATA_PROMOTED;
+}
+
+/* One that leads before its copy has come gets no other: what was left out is made resident. */
+static void test_promoted_without_copy(void **state)
+{
+    struct repl_promotion promotion = {.force = true};
+
+    (void)state;
+    begin_populate(SMALL_BYTES);
+    node.server.barrier = barrier_create();
+    assert_true(node.feeds.control->promote(node.lead, &promotion, node.said));
+    populate_wait(node.server.populate, PATIENCE_MS);
+    assert_int_equal(region.resident, SMALL_BYTES);
+    barrier_destroy(node.server.barrier);
+    end_populate();
 }
 
 int main(void)
@@ -144,6 +188,7 @@ int main(void)
         cmocka_unit_test(test_may_lose),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_copy_comes),
+        cmocka_unit_test(test_promoted_without_copy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

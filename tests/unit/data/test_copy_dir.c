@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "data/copy_dir.h"
+#include "store/table_file.h"
 #include "tests/support/vfs_sim.h"
 
 #define DIR         "data"
@@ -96,11 +97,67 @@ static void test_sync_fails(void **state)
     assert_int_equal(world.file.have, 0);
 }
 
+/* A table file, and the bytes of it that come. */
+static char *table_begin(size_t *length)
+{
+    static _Alignas(4096) unsigned char page[TABLE_FILE_PAGE_BYTES] = {1};
+    const struct table_file_info info = {.kind = "counter",
+                                         .space = "feed",
+                                         .serial = 1,
+                                         .generation = 1,
+                                         .start_lsn = 64,
+                                         .description = "?",
+                                         .description_bytes = 1};
+    char error[TABLE_FILE_ERROR_MAX];
+    struct vfs *vfs = vfs_sim_vfs(world.sim);
+    struct table_file_writer *writer = table_file_create(vfs, DIR, NAME, &info, error);
+
+    assert_non_null(writer);
+    assert_true(table_file_append_pages(writer, page, 1));
+    assert_true(table_file_commit(writer, 128, NULL, error));
+    char *bytes = vfs_read_file(vfs, DIR "/" NAME, PIECE_BYTES, length);
+
+    assert_non_null(bytes);
+    return bytes;
+}
+
+/* Nor if nobody could delete it, or was left to: the disk is asked for what it has. */
+static void test_part_is_not_on_disk(void **state)
+{
+    const struct vfs_sim_fault lost = {
+        .op = VFS_SIM_FDATASYNC, .path = PART, .times = 1, .kind = VFS_SIM_SYNC_LOST};
+    const struct vfs_sim_fault stays = {.op = VFS_SIM_UNLINK, .path = PART, .times = 1};
+    size_t length;
+    char *bytes = table_begin(&length);
+    struct manifest_file named = {.bytes = length,
+                                  .serial = 1,
+                                  .generation = 1,
+                                  .start_lsn = 64,
+                                  .end_lsn = 128,
+                                  .name = NAME};
+
+    (void)state;
+    world.file.named = &named;
+    assert_true(copy_dir_write(&world.dir, &world.file, bytes, length));
+    vfs_sim_fault(world.sim, &lost);
+    vfs_sim_fault(world.sim, &stays);
+    assert_false(copy_dir_finish(&world.dir, &world.file));
+    look();
+    assert_int_equal(world.file.have, length);
+    assert_false(copy_dir_finish(&world.dir, &world.file));
+    look();
+    assert_int_equal(world.file.have, 0);
+    assert_true(copy_dir_write(&world.dir, &world.file, bytes, length));
+    assert_true(copy_dir_finish(&world.dir, &world.file));
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_written_back, world_begin, world_end),
         cmocka_unit_test_setup_teardown(test_sync_fails, world_begin, world_end),
+        cmocka_unit_test_setup_teardown(test_part_is_not_on_disk, world_begin, world_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

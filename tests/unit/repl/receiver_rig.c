@@ -348,9 +348,14 @@ void rig_send_data(uint64_t lsn, size_t length)
     rig_say_bytes(bytes, length);
 }
 
+uint64_t rig_head(void)
+{
+    return journal_head(data_journal((struct data *)&fake));
+}
+
 void rig_expect_taken(size_t length)
 {
-    RIG_AWAIT(fake.position.lsn >= RIG_LSN + length);
+    RIG_AWAIT(rig_head() >= RIG_LSN + length);
     for (size_t i = 0; i < length; i++) {
         assert_int_equal((unsigned char)fake.taken[i], (unsigned char)(RIG_LSN + i));
     }

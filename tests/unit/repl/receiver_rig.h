@@ -23,11 +23,11 @@ struct fake {
     char taken[65536]; /* from RIG_LSN on */
     unsigned no_room;  /* calls of take that have none */
     char why[64];      /* the disk is full; "": it is the buffer */
-    enum data_taken result;
+    _Atomic enum data_taken result;
     bool has_sum, can_rewind;
     _Atomic bool full; /* no start has room */
     uint64_t sum;
-    unsigned takes;
+    _Atomic unsigned takes;
     _Atomic bool little_memory;
     _Atomic uint64_t written, durable, applied;
     /* what again() said */
@@ -66,6 +66,7 @@ void rig_expect_hung_up(void); /* it may say A before */
 /* Until it says that it is so far. None falls on the way, nor goes beyond. */
 void rig_expect_progress(uint64_t written, uint64_t durable, uint64_t applied);
 void rig_expect_taken(size_t length); /* waits for that, too */
+uint64_t rig_head(void);              /* how far it has taken, at any time */
 
 struct repl_receiver_stats rig_figures(void);
 /* Waits until it is so. */

@@ -1,9 +1,12 @@
-/* test_feeds.c: the figures of feeds, while their threads go on. */
+/* test_feeds.c: the figures of feeds, while their threads go on, and how long they wait. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -12,19 +15,22 @@
 #include "repl/feed_private.h"
 #include "store/journal_private.h"
 
-#define BEGAN_US 1000000u
-#define WRITTEN  4096u
+#define BEGAN_US  1000000u
+#define WRITTEN   4096u
+#define SECOND_US 1000000u
 
 static struct repl_feeds feeds;
 static uint64_t now_us;
+static uint64_t step_us = 1; /* from one look at the clock to the next */
 static bool comes; /* a feed's sample, at the next moment at which its thread can note one */
 
 /* In place of base/clock.c. The feed's thread gets its turn right after the clock was read. */
 uint64_t clock_monotonic_us(void)
 {
     struct repl_feed *feed = &feeds.feeds[0];
-    uint64_t read_us = now_us++;
+    uint64_t read_us = now_us;
 
+    now_us += step_us;
     if (comes && pthread_mutex_trylock(&feeds.lock) == 0) {
         feed->samples[0] = (struct feed_sample){WRITTEN, now_us++};
         feed->sample_count = 1;
@@ -65,10 +71,43 @@ static void test_lag(void **state)
     pthread_mutex_destroy(&feeds.lock);
 }
 
+/* The line of a copy's next file waits as long as its bytes for who stores the file before. The
+ * wait for room in the socket ends at once: what wakes it can always be read. */
+static void test_copy_waits(void **state)
+{
+    static struct repl_feed feed;
+    struct feed_file file = {.name = "feed-1-0-1.table"};
+    const struct repl_line asked = {.kind = REPL_FILE_REQUEST, .file = "feed-1-0-1.table"};
+    char text[] = "manifest", bytes[4096] = {0};
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+    while (write(fds[0], bytes, sizeof(bytes)) > 0) {
+    }
+    while (write(fds[0], bytes, 1) > 0) {
+    }
+    feed.feeds = &feeds;
+    feed.link.fd = fds[0];
+    feed.link.wake_fd = open("/dev/zero", O_RDONLY);
+    assert_true(feed.link.wake_fd >= 0);
+    feed.copy = (struct feed_copy){.text = text, .files = &file, .count = 1};
+    now_us = BEGAN_US;
+    step_us = SECOND_US;
+    assert_false(feed_copy_file(&feed, &asked));
+    step_us = 1;
+    assert_in_range(now_us - BEGAN_US, (REPL_PAUSE_S - 1) * SECOND_US,
+                    (REPL_PAUSE_S + 5) * SECOND_US);
+    close(feed.link.wake_fd);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lag),
+        cmocka_unit_test(test_copy_waits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

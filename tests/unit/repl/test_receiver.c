@@ -140,7 +140,7 @@ static void test_bad(void **state)
     fake.result = DATA_TAKEN;
     rig_agree(RIG_LSN); /* from there again */
     rig_send_data(RIG_LSN, 16);
-    RIG_AWAIT(fake.position.lsn >= RIG_LSN + 16);
+    RIG_AWAIT(rig_head() >= RIG_LSN + 16);
     rig_hang_up();
     rig_agree(RIG_LSN + 16);
     rig_expect_progress(RIG_LSN, RIG_LSN, RIG_LSN);
@@ -161,7 +161,7 @@ static void test_sums(void **state)
     rig_expect_progress(RIG_LSN, RIG_LSN, RIG_LSN);
     rig_send_data(RIG_LSN, 8);
     rig_say("V %u %u 0000000000000def", RIG_LSN, RIG_LSN + 8); /* not until it is written */
-    RIG_AWAIT(fake.position.lsn >= RIG_LSN + 8);
+    RIG_AWAIT(rig_head() >= RIG_LSN + 8);
     rig_expect_progress(RIG_LSN, RIG_LSN, RIG_LSN);
     assert_int_not_equal(rig_figures().state, REPL_RECEIVER_DIVERGED);
     atomic_store(&fake.written, RIG_LSN + 8);
@@ -196,7 +196,7 @@ static void test_sum_unknown(void **state)
     rig_agree(RIG_LSN);
     rig_say("V 0 %u 0000000000000abc", RIG_LSN);
     rig_send_data(RIG_LSN, 8);
-    RIG_AWAIT(fake.position.lsn >= RIG_LSN + 8);
+    RIG_AWAIT(rig_head() >= RIG_LSN + 8);
     assert_int_not_equal(rig_figures().state, REPL_RECEIVER_DIVERGED);
 }
 

@@ -178,13 +178,39 @@ static void test_none_left(void **unused)
     kept_row_end(&kept);
 }
 
+/* A table was dropped that had none apart then: an image of before has one, which is gone. */
+static void test_image_of_before(void **unused)
+{
+    (void)unused;
+    static struct checkpoint point;
+    struct kept kept;
+    kept_row_begin(&kept, 4, false);
+    kept_add(&kept, FIRST, KEPT_SAMPLE + 1);
+    assert_int_equal(kept_add_one(&kept, FAR), FAKE_ADDED);
+    assert_true(fake_is_apart(&kept.rows, FAR));
+    checkpoint_begin(&point, &kept);
+    while (checkpoint_step(&point, &kept, no_work, NULL)) {
+    }
+    again_load(&kept, &point);
+    struct row *row = &kept.again.row;
+    row_dropped_add(&row->tables[row->count - 1]->dropped, FAR - 1, FAR + 1);
+    row_count_dropped(row);
+    assert_true(fake_is_apart(&kept.again, FAR));
+    assert_true(row_restore_end(row));
+    assert_int_equal(fake_apart(&kept.again), 0);
+    row_check(row);
+    assert_true(row->apart->touched); /* the next image has it no more */
+    checkpoint_fini(&point);
+    fake_fini(&kept.again);
+    kept_row_end(&kept);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_none_passed),
-        cmocka_unit_test(test_passed),
-        cmocka_unit_test(test_all_apart),
-        cmocka_unit_test(test_none_left),
+        cmocka_unit_test(test_none_passed),     cmocka_unit_test(test_passed),
+        cmocka_unit_test(test_all_apart),       cmocka_unit_test(test_none_left),
+        cmocka_unit_test(test_image_of_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -248,6 +248,36 @@ static void test_before(void **state)
     end(&world);
 }
 
+/* What looks like a record where the look begins is in the payload of one, and followed by none. */
+static void test_before_payload(void **state)
+{
+    enum { AT = 800, LOOK = 133 * RECORD_BYTES }; /* in a record that the look begins in */
+    const uint64_t lsn = 400 * RECORD_BYTES;
+    uint64_t words[PAYLOAD / sizeof(uint64_t)], payload = 7;
+    struct world world;
+    struct journal_before before;
+
+    (void)state;
+    assert_in_range(lsn - JOURNAL_BEFORE_BYTES - 2 * JOURNAL_RECORD_MAX, LOOK, LOOK + AT);
+    memset(words, 0, sizeof(words));
+    uint64_t word = journal_record_word(0, RUN_TYPE, 2, 0, 0);
+
+    word |= journal_checksum(journal_hash(word, &payload, 1), LOOK + AT);
+    words[AT / sizeof(uint64_t) - 1] = word;
+    words[AT / sizeof(uint64_t)] = payload;
+    begin(&world);
+    write_some(&world, LOOK / RECORD_BYTES);
+    run_reserve(&world.writer, PAYLOAD + 2 * JOURNAL_HEADER_BYTES);
+    assert_int_equal(journal_put(&world.writer, RUN_TYPE, 0, 0, words, PAYLOAD), LOOK);
+    assert_true(journal_commit(&world.writer));
+    write_some(&world, 300);
+    assert_int_equal(journal_reader_before(world.config.vfs, RUN_DIRECTORY, lsn,
+                                           journal_written(world.journal), &before),
+                     JOURNAL_READ_RECORDS);
+    assert_true(before.sum == sum_of(&world, before.from, lsn));
+    end(&world);
+}
+
 /* A failed sync: another file takes the place of the one that is open here. */
 static void test_replaced(void **state)
 {
@@ -276,9 +306,9 @@ static void test_replaced(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_follows),   cmocka_unit_test(test_trimmed),
-        cmocka_unit_test(test_no_record), cmocka_unit_test(test_before),
-        cmocka_unit_test(test_replaced),
+        cmocka_unit_test(test_follows),        cmocka_unit_test(test_trimmed),
+        cmocka_unit_test(test_no_record),      cmocka_unit_test(test_before),
+        cmocka_unit_test(test_before_payload), cmocka_unit_test(test_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
