@@ -322,10 +322,16 @@ class Relay(threading.Thread):
                 except OSError:
                     said = b""
                 if not said:
-                    self.links.remove((near, far))
-                    near.close()
-                    far.close()
+                    self.drop((near, far))
                 return
+
+    def drop(self, link):
+        try:
+            self.links.remove(link)
+        except ValueError:
+            return  # another thread has cut it
+        for end in link:
+            end.close()
 
     def cut(self):
         for pair in self.links:
