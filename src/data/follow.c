@@ -437,23 +437,13 @@ static enum sliced follow_stop_and_slice(struct data *data, uint64_t lsn, size_t
 /* Says it once, and has figures say it. "": it is over. */
 static void follow_tell(struct follow *follow, const char *why)
 {
-    pthread_mutex_lock(&follow->lock);
-    bool same = strcmp(follow->trouble, why) == 0;
+    enum follow_news news = follow_say(follow, follow->trouble, why);
 
-    memmove(follow->trouble, why, strlen(why) + 1);
-    pthread_mutex_unlock(&follow->lock);
-    if (!same && why[0] != '\0') {
+    if (news == FOLLOW_BEGINS || news == FOLLOW_OTHERWISE) {
         log_error("what is received is not carried out: %s", why);
-    } else if (!same) {
+    } else if (news == FOLLOW_OVER) {
         log_info("what is received is carried out again");
     }
-}
-
-void data_follow_trouble(struct data *data, char error[DATA_ERROR_MAX])
-{
-    pthread_mutex_lock(&data->follow->lock);
-    memcpy(error, data->follow->trouble, DATA_ERROR_MAX);
-    pthread_mutex_unlock(&data->follow->lock);
 }
 
 /* False: it is to end. */

@@ -123,21 +123,11 @@ void follow_memory_look(const struct follow *follow, char grown[DATA_ERROR_MAX])
 
 void follow_memory_tell(struct follow *follow, const char *grown)
 {
-    pthread_mutex_lock(&follow->lock);
-    bool told = follow->grown[0] != '\0';
+    enum follow_news news = follow_say(follow, follow->grown, grown);
 
-    memcpy(follow->grown, grown, strlen(grown) + 1);
-    pthread_mutex_unlock(&follow->lock);
-    if (grown[0] != '\0' && !told) {
+    if (news == FOLLOW_BEGINS) {
         log_warning("memory is taken beyond its limit: %s", grown);
-    } else if (grown[0] == '\0' && told) {
+    } else if (news == FOLLOW_OVER) {
         log_info("memory is within its limit again");
     }
-}
-
-void data_follow_grown(struct data *data, char error[DATA_ERROR_MAX])
-{
-    pthread_mutex_lock(&data->follow->lock);
-    memcpy(error, data->follow->grown, DATA_ERROR_MAX);
-    pthread_mutex_unlock(&data->follow->lock);
 }

@@ -44,6 +44,15 @@ struct follow {
     char unlike[DATA_ERROR_MAX];  /* likewise: slots that the configuration has otherwise */
 };
 
+/* ---- follow_said.c ---- */
+
+enum follow_news { FOLLOW_AS_BEFORE, FOLLOW_BEGINS, FOLLOW_OTHERWISE, FOLLOW_OVER };
+
+/* Replaces one of the sentences under the lock; "": there is none. Returns what is new of it. */
+enum follow_news follow_say(struct follow *follow, char said[DATA_ERROR_MAX], const char *text);
+/* Copies one of them. Any thread. */
+void follow_said(struct follow *follow, const char said[DATA_ERROR_MAX], char text[DATA_ERROR_MAX]);
+
 /* ---- follow_memory.c ---- */
 
 struct follow_memory *follow_memory_create(const struct settings *settings); /* free() ends it */

@@ -60,16 +60,13 @@ static void slots_look(const struct follow *follow, char unlike[DATA_ERROR_MAX])
 /* Says what is new, once. */
 static void slots_tell(struct follow *follow, const char *unlike)
 {
-    pthread_mutex_lock(&follow->lock);
-    bool same = strcmp(follow->unlike, unlike) == 0;
+    enum follow_news news = follow_say(follow, follow->unlike, unlike);
 
-    memcpy(follow->unlike, unlike, strlen(unlike) + 1);
-    pthread_mutex_unlock(&follow->lock);
-    if (!same && unlike[0] != '\0') {
+    if (news == FOLLOW_BEGINS || news == FOLLOW_OTHERWISE) {
         log_warning("reads have the other node's slots, and a promotion would bring those of the "
                     "configuration here: make both the same: %s",
                     unlike);
-    } else if (!same) {
+    } else if (news == FOLLOW_OVER) {
         log_info("the slots are those of the configuration again");
     }
 }
@@ -99,11 +96,4 @@ void follow_slots_see(struct data *data)
 void data_follow_reloaded(struct data *data)
 {
     atomic_store(&data->follow->recovery.slots_due, true);
-}
-
-void data_follow_unlike(struct data *data, char error[DATA_ERROR_MAX])
-{
-    pthread_mutex_lock(&data->follow->lock);
-    memcpy(error, data->follow->unlike, DATA_ERROR_MAX);
-    pthread_mutex_unlock(&data->follow->lock);
 }

@@ -36,16 +36,15 @@ struct recovery {
     struct recovery_space *spaces[SETTINGS_SPACES_MAX];
     struct recovery_space *by_number[CHANGE_SPACE_MAX + 1];
     uint64_t begun_us;
-    uint64_t told_us;      /* the service manager was told something */
-    uint64_t logged_us;    /* a line was logged */
-    unsigned logged_tenth; /* of the bytes, by then */
-    uint64_t replay_end;   /* replay goes up to here at most, as the names of segments say */
-    bool follows;          /* it goes on (follow.c) … */
-    bool live;             /* … and others read meanwhile */
-    _Atomic bool
-        slots_due;       /* slots may be others than those of the configuration, or not any more */
-    uint64_t cut_lsn;    /* the journal ends there; 0: where it ends */
-    uint64_t needed_lsn; /* the journal must reach this far: files and states are of that time */
+    uint64_t told_us;       /* the service manager was told something */
+    uint64_t logged_us;     /* a line was logged */
+    unsigned logged_tenth;  /* of the bytes, by then */
+    uint64_t replay_end;    /* replay goes up to here at most, as the names of segments say */
+    bool follows;           /* it goes on (follow.c) … */
+    bool live;              /* … and others read meanwhile */
+    _Atomic bool slots_due; /* slots may differ from the configuration's, or no more */
+    uint64_t cut_lsn;       /* the journal ends there; 0: where it ends */
+    uint64_t needed_lsn;    /* the journal must reach this far: files and states are of that time */
     struct journal_reign *reigns; /* those the journal has */
     size_t reign_count, reign_room;
     bool reign_begins; /* with this start, where the scan has ended */
