@@ -223,6 +223,9 @@ static void run_all(bool recycle)
     unsigned wrong = 0;
     for (size_t i = 0; i < CASES * ROLL_KINDS * ROLL_SHAPES; i++) {
         const struct case_of *of = &cases[i / ROLL_KINDS / ROLL_SHAPES];
+        if (!test_chosen(i)) {
+            continue;
+        }
         if (recycle && (of->ahead == AHEAD_ANY || of->of_1000 > RECYCLED_STRAYS)) {
             continue; /* more would recycle all there is; or one that opened in the same round */
         }

@@ -52,13 +52,23 @@ bool test_long(void)
     return text && strcmp(text, "1") == 0;
 }
 
-uint64_t test_scaled(uint64_t usual)
+static uint64_t scale_of_run(void)
 {
     const char *text = getenv("ROLLCALL_TEST_SCALE");
     uint64_t scale = text && *text ? strtoull(text, NULL, 10) : SCALE_USUAL;
-    if (test_long() && scale < SCALE_LONG) {
-        scale = SCALE_LONG;
-    }
-    uint64_t scaled = usual * scale / SCALE_USUAL;
+    return test_long() && scale < SCALE_LONG ? SCALE_LONG : scale;
+}
+
+uint64_t test_scaled(uint64_t usual)
+{
+    uint64_t scaled = usual * scale_of_run() / SCALE_USUAL;
     return scaled ? scaled : 1;
+}
+
+/* Multiples of the golden ratio spread evenly over all 64 bits, whatever period the cases have
+ * (Knuth, The Art of Computer Programming, 6.4). */
+bool test_chosen(uint64_t number)
+{
+    uint64_t spread = number * 0x9e3779b97f4a7c15u;
+    return (uint64_t)((unsigned __int128)spread * SCALE_USUAL >> 64) < scale_of_run();
 }

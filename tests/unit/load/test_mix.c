@@ -22,8 +22,8 @@
 #define SLOTS      4u
 #define LANES      3u
 #define BATCH_MAX  8u
-#define REQUESTS   60000u
-#define FAULT_FROM 20000u /* requests answered rightly at first */
+#define REQUESTS   30000u
+#define FAULT_FROM 10000u /* requests answered rightly at first */
 #define TEXT_MAX   8192u
 #define WORDS_MAX  64u
 #define OPTIONS    "--workload mix --connections 3 --window 800 --first 5 "

@@ -321,15 +321,15 @@ static void test_strays_outgrow_the_next_table(void **unused)
     (void)unused;
     char error[PHANTOM_ERROR_MAX];
     struct phantom_config config = row_config(TABLES, HALF_WRONG);
-    config.row.table_bytes *= 16;
+    config.row.table_bytes *= 4;
     struct space space = open_space(&config);
     roll(&space, 0, 100);
     uint64_t members = 0;
     while (run(&space, ENGINE_ADD, strays[1], 'u', members).status == ENGINE_DONE) {
         members++;
     }
-    config.row.table_bytes /= 16;
-    config.row.tables *= 16;
+    config.row.table_bytes /= 4;
+    config.row.tables *= 4;
     assert_true(phantom_reconfigure(space.engine, &config, error));
     uint64_t end = 100;
     while (phantoms_tables(space.engine) < 3) { /* one of the old size, and one of the new */
