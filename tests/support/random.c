@@ -70,5 +70,6 @@ uint64_t test_scaled(uint64_t usual)
 bool test_chosen(uint64_t number)
 {
     uint64_t spread = number * 0x9e3779b97f4a7c15u;
-    return (uint64_t)((unsigned __int128)spread * SCALE_USUAL >> 64) < scale_of_run();
+    return number == 0 ||
+           (uint64_t)((unsigned __int128)spread * SCALE_USUAL >> 64) < scale_of_run();
 }

@@ -24,8 +24,8 @@ uint64_t test_seed(void);
 uint64_t test_seed_of_run(void);
 /* `usual` scaled as the environment says, at least 1. */
 uint64_t test_scaled(uint64_t usual);
-/* Of cases that are much alike: whether the one with this number is run. Below a scale of 100 as many
- * are, spread evenly over all of them; from 100 on each is. */
+/* Of cases that are much alike: whether the one with this number is run. Below a scale of 100 as
+ * many are, spread evenly over all of them, number 0 always; from 100 on each is. */
 bool test_chosen(uint64_t number);
 bool test_long(void);
 
