@@ -26,6 +26,9 @@ those never added, and of as many foreign ones, a few times the planned share ma
 Prints what it counted; exits 1 with the first differences and keeps the folder if there are any.
 """
 import argparse
+import functools
+import gc
+import itertools
 import os
 import random
 import re
@@ -55,6 +58,10 @@ CACHES = {"off": "0", "on": "4MiB"}
 FULL = b"SERVER_ERROR no table free"  # a new id for a dumped table without late-room
 TRY_AGAIN = (b"SERVER_ERROR busy", b"SERVER_ERROR journal busy")
 NEVER_ADDED = (judge.NEVER,) * judge.MEMBERS
+MEMBER_LINES = {  # states of an id's members -> what a get answers of them but for the id, how many lines
+    states: (b"".join([b"VALUE liked:%%d:u%d 0 1\r\n1\r\n" % i
+                       for i, one in enumerate(states) if one == judge.THERE]), states.count(judge.THERE))
+    for states in itertools.product((judge.NEVER, judge.THERE, judge.DELETED), repeat=judge.MEMBERS)}
 EXTEND, AUX = range(2)  # sections of a counter table's file, as `inspect` lists it
 ENTRY = re.compile(r"^section (\d)|^  id +(\d+)  sub", re.M)
 
@@ -84,13 +91,17 @@ spaces:
 """
 
 
+counters_request = functools.cache(judge.counters_request)  # each id is read back several times
+members_request = functools.cache(judge.members_request)
+
+
 def blocks(things):
     for begin in range(0, len(things), BLOCK):
         yield things[begin:begin + BLOCK]
 
 
 def bytes_of(slots):
-    return b",".join(b"" if one < 0 else b"%d" % one for one in slots)
+    return (b"%d,%d,%d,%d" % slots).replace(b"-1", b"")
 
 
 class Tables:
@@ -157,7 +168,7 @@ class Cold:
         self.daemon = self.client = None
         self.next = 1
         self.records = {}  # id -> its slots; those that were written
-        self.lines = {}  # id -> (its slots, what a get answers of them)
+        self.lines = {}  # id -> what a get answers of it; of the same ids
         self.members = {}  # id -> states, as judge.py numbers them
         self.refused = self.full = 0
         self.asked = self.found = 0  # of members never added
@@ -240,17 +251,27 @@ class Cold:
                 raise Failure("%r is refused since %d s" % (commands[0][0], WAIT_S))
 
     def some_record(self):
-        slots = [self.rng.randrange(top) if self.rng.random() < 0.7 else -1 for top in SMALL_MAX]
+        random = self.rng.random  # randrange() takes several times as long
+        slots = [int(random() * top) if random() < 0.7 else -1 for top in SMALL_MAX]
         if self.rng.random() < LARGE:
             slots[self.rng.randrange(len(slots))] = self.rng.randrange(LARGE_MIN, LARGE_MAX)
         elif max(slots) < 0:
             slots[2] = 1
         return tuple(slots)
 
-    def set_record(self, one):
-        undo = None if one in self.records else lambda: self.records.pop(one)
-        slots = self.records[one] = self.some_record()
+    def keep(self, one, slots):
+        """The record's value, as text."""
+        self.records[one] = slots
         value = bytes_of(slots)
+        self.lines[one] = b"VALUE feed:%d 0 %d\r\n%s\r\n" % (one, len(value), value)
+        return value
+
+    def drop(self, one):
+        del self.records[one], self.lines[one]
+
+    def set_record(self, one):
+        undo = None if one in self.records else lambda: self.drop(one)
+        value = self.keep(one, self.some_record())
         return b"set feed:%d 0 0 %d\r\n%s\r\n" % (one, len(value), value), b"STORED", undo
 
     def add_member(self, one, i):
@@ -284,12 +305,12 @@ class Cold:
         if slots is None or what < 0.25:
             return self.set_record(one)
         if what < 0.4:
-            del self.records[one]
+            self.drop(one)
             return b"delete feed:%d\r\n" % one, b"DELETED", None
         slot = self.rng.randrange(len(judge.SLOTS))
         by = self.rng.randrange(1, SMALL_MAX[slot])
         value = (max(slots[slot], 0) + by) % (1 << 64)
-        self.records[one] = slots[:slot] + (value,) + slots[slot + 1:]
+        self.keep(one, slots[:slot] + (value,) + slots[slot + 1:])
         return (b"incr feed:%d.%s %d\r\n" % (one, judge.SLOTS[slot].encode(), by),
                 b"%d" % value, None)
 
@@ -342,19 +363,10 @@ class Cold:
             time.monotonic() - began))
         sys.stdout.flush()
 
-    def line(self, one):
-        """What a get answers of a record; kept, as few of them change."""
-        slots, kept = self.records[one], self.lines.get(one)
-        if kept is None or kept[0] is not slots:
-            value = bytes_of(slots)
-            kept = self.lines[one] = (
-                slots, b"VALUE feed:%d 0 %d\r\n%s\r\n" % (one, len(value), value))
-        return kept[1]
-
     def compare_records(self, when, block):
         """As a whole, and one by one where that is not what it should be."""
-        answer = self.client.ask_counters(block)
-        if answer == b"".join([self.line(one) for one in block if one in self.records]) + b"END\r\n":
+        answer = self.client.ask(counters_request(block))
+        if answer == b"".join(filter(None, map(self.lines.get, block))) + b"END\r\n":
             return
         found, before = judge.counters_in(answer), len(self.problems)
         for one in block:
@@ -366,9 +378,12 @@ class Cold:
 
     def compare_pairs(self, when, block):
         states = [(one, self.members.get(one, NEVER_ADDED)) for one in block]
-        answer = self.client.ask_members(block)
-        if answer == b"".join([b"VALUE liked:%d:u%d 0 1\r\n1\r\n" % (one, i) for one, both in states
-                               for i in range(judge.MEMBERS) if both[i] == judge.THERE]) + b"END\r\n":
+        answer = self.client.ask(members_request(block))
+        wanted = []
+        for one, both in states:
+            lines, there = MEMBER_LINES[tuple(both)]
+            wanted.append(lines % ((one,) * there))
+        if answer == b"".join(wanted) + b"END\r\n":
             self.asked += sum(both.count(judge.NEVER) for _, both in states)
             return
         there = judge.members_in(answer)
@@ -531,6 +546,7 @@ def arguments():
 
 def main():
     options = arguments()
+    gc.disable()  # nothing here has cycles, and to look for them takes a third of the time
     seed = seed_of_run(options.seed)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
     print("seed %d" % seed)

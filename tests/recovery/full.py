@@ -3,8 +3,9 @@
 
     tests/recovery/full.py [--cycles N] [--seed N] [--megabytes N] [--oldest refuse,dump]
 
-$ROLLCALLD and $ROLLCALL_BUILD as in crash.py. Mounts a small tmpfs, so it needs root and is skipped
-by name elsewhere. With `oldest: refuse` nothing but journal and checkpoints needs the disk; with
+$ROLLCALLD and $ROLLCALL_BUILD as in crash.py; with $ROLLCALL_TEST_SCALE below 100 loads are shorter, and
+checkpoints as much more frequent and more ids of a load new. Mounts a small tmpfs, so it needs root and is
+skipped by name elsewhere. With `oldest: refuse` nothing but journal and checkpoints needs the disk; with
 `oldest: dump` tables are to leave memory for it, too. Each cycle of each, on the same directory,
 with the next sync policy:
 
@@ -39,13 +40,17 @@ MEGABYTES = 32
 IDS_MAX = 1 << 20
 REFUSE_S = 30  # until a full disk is felt
 RECOVER_S = 15  # until room is felt
+PROBE_MS = 10  # a load that asks whether room is felt
+PAUSE_S = 0.02  # between two of them
 READ_S = 5  # one read while the disk is full
-LOAD_MS = 300
+SCALE = min(100, max(34, int(os.environ.get("ROLLCALL_TEST_SCALE") or 100)))  # per cent of the times below
+LOAD_MS = 3 * SCALE
+KILL_S = 0.005 * SCALE  # a load is under way at most before the daemon is killed
 LEFT_MAX = 1 << 20  # of room, for the images of a checkpoint to begin with
 DEPTH = 64
-NEW = 20  # ids in 1,000 commands
+NEW = 4000 // (100 + SCALE)  # ids in 1,000 commands
 VALUES = {"memory": "128MiB", "table_size": "64KiB", "tables": 8, "dicts": "256KiB",
-          "segment": "1MiB", "buffer": "1MiB", "every": "300ms", "journal": "4MiB"}
+          "segment": "1MiB", "buffer": "1MiB", "every": "%dms" % LOAD_MS, "journal": "4MiB"}
 PARTS = {"refuse": {}, "dump": {"memory": "512MiB", "tables": 4}}  # dump: cold reads as well
 # Refused for other reasons than the disk; "busy": until an overlay is merged
 USUAL = ("no table free", "out of memory storing object", "busy")
@@ -119,9 +124,9 @@ class Test:
             raise Failure("connections ended %s, not %s" % (", ".join(sorted(load.ends)), ending))
         return {reason: count for reason, count in load.refused.items() if reason not in USUAL}
 
-    def load(self):
+    def load(self, milliseconds=LOAD_MS):
         """What was refused for want of room in a short load."""
-        return self.finish(self.begin_load(LOAD_MS), "drained")
+        return self.finish(self.begin_load(milliseconds), "drained")
 
     def compare(self, pending=()):
         client = self.daemon.connect()
@@ -154,15 +159,16 @@ class Test:
     def until_taken(self):
         began = time.monotonic()
         while time.monotonic() < began + RECOVER_S:
-            refused = self.load()
+            refused = self.load(PROBE_MS) or self.load()
             if not refused:
                 return time.monotonic() - began
+            time.sleep(PAUSE_S)
         raise Failure("there is room again, and after %d s still: %s" % (RECOVER_S, refused))
 
     def kill(self, sync, room):
         """kill -9 under load; `room`: called before it is started again."""
         load = self.begin_load(0)
-        time.sleep(self.rng.uniform(0.02, 0.5))
+        time.sleep(self.rng.uniform(0.02, KILL_S))
         self.daemon.kill_now()
         self.finish(load, "closed")
         room()

@@ -21,6 +21,7 @@ import time
 
 from victim import Failure, Folder, Victim, seed_of_run
 
+# With wide slots few ids fill a part
 CONFIG = """threads: 2
 memory: %s
 data: %s
@@ -28,19 +29,19 @@ journal: {sync: everysec, segment: 16MiB, buffer: 4MiB}
 checkpoint: {every: 500ms, journal: 16MiB}
 cold: {cache: 1MiB, overlay: 16MiB, queue: 256}
 spaces:
-  user: {kind: counter, slots: {a: 20, b: 20, c: 20, d: 20}, ids: any, table-size: 64KiB, oldest: %s}
+  user: {kind: counter, slots: {a: 60, b: 60, c: 60, d: 60}, ids: any, table-size: 64KiB, oldest: %s}
 """
 ROUNDS = 3
 BLOCK = 500  # ids at once
 KEYS = 200  # of a get: all may lie in files, and the queue holds 256
-LIVES = (70000, 180000)  # ids of a daemon's life
+LIVES = (35000, 90000)  # ids of a daemon's life
 POLL_S = 0.005
 FELT_S = 3  # no request waits longer for a part: 20 ms, and as many times more on a machine with much else to do
 MULTIPLIER = 0x9E3779B97F4A7C15  # odd: no two indices have one id
 MASK = (1 << 40) - 1
 ONE = b"1\r\n"  # of an id that was counted once
 FULL = b"SERVER_ERROR out of memory storing object"
-SAMPLE = 40000  # ids looked at, where most lie in files
+SAMPLE = 20000  # ids looked at, where most lie in files
 VALUE = re.compile(rb"VALUE user:(\d+)\.a 0 \d+\r\n(\d+)\r\n")
 LITTLE = "51MiB"  # memory: some 5 MiB of it for parts, which have 4 at most
 FILES = 3  # parts in files, at least
@@ -211,6 +212,7 @@ def parts_in_files(folder, rand):
     while client.figure(b"cold_tables") > 0:
         if time.monotonic() > until:
             raise Failure("%d parts are in files still" % client.figure(b"cold_tables"))
+        time.sleep(POLL_S)
     check(client, first, doubtful)
     check_count(client, first, doubtful)
     return daemon

@@ -32,6 +32,7 @@ MEMBERS = 2
 NOTHING = (-1,) * len(SLOTS)
 NEVER, THERE, DELETED, UNKNOWN = range(4)
 FOUND = {NEVER: False, THERE: True, DELETED: False}  # is a member found? UNKNOWN: it may be
+NO_RECORD = b",,,"  # what a get answers of NOTHING, if it did
 IN_PLACE_MAX = (1021, 1048573, 1048573, 1048573)  # of the slots' bits in victim.py
 # Refusals of which it is known which commands they are for; any other may be for any command
 BUSY, NO_TABLE, NO_MEMORY = "busy", "no table free", "out of memory storing object"
@@ -82,8 +83,13 @@ class Model:
         """slots, members (states), gone, round"""
         fields = ENTRY.unpack_from(self.memory, HEADER_BYTES + number * ENTRY.size)
         slots = fields[:4] if fields[6] else NOTHING  # nobody owns it: all zeroes
-        members = [fields[4] >> (2 * i) & 3 for i in range(MEMBERS)]
-        return slots, members, fields[5], fields[8]
+        return slots, states_of(fields[4]), fields[5], fields[8]
+
+    def compared(self, number):
+        """The same for a comparison that most ids pass: slots as an answer has them, members packed, gone"""
+        fields = ENTRY.unpack_from(self.memory, HEADER_BYTES + number * ENTRY.size)
+        text = (b"%d,%d,%d,%d" % fields[:4]).replace(b"-1", b"") if fields[6] else NO_RECORD
+        return text, fields[4], fields[5]
 
     def put(self, number, slots, members):
         at = HEADER_BYTES + number * ENTRY.size
@@ -93,14 +99,47 @@ class Model:
         ENTRY.pack_into(self.memory, at, *fields)
 
 
+def states_of(packed):
+    return [packed >> (2 * i) & 3 for i in range(MEMBERS)]
+
+
+def holdings(states):
+    """What may be found of members of these states: a bit each."""
+    return {held for held in range(1 << MEMBERS)
+            if all(FOUND.get(state, one) == one
+                   for state, one in zip(states, (held >> i & 1 for i in range(MEMBERS))))}
+
+
+# Of each way that a model's entry has its members: what may be found, how many of them were never added
+MAY_HOLD_BITS = [holdings(states_of(packed)) for packed in range(1 << 2 * MEMBERS)]
+NEVERS = [states_of(packed).count(NEVER) for packed in range(1 << 2 * MEMBERS)]
+
+
+def slots_in(text):
+    return tuple([int(one) if one else -1 for one in text.split(b",")])
+
+
+def texts_in(answer):
+    """id -> its slots, as the answer has them"""
+    return {int(key): text for key, text in VALUE.findall(answer)}
+
+
 def counters_in(answer):
     """id -> slots"""
-    return {int(key): tuple([int(one) if one else -1 for one in text.split(b",")])
-            for key, text in VALUE.findall(answer)}
+    return {key: slots_in(text) for key, text in texts_in(answer).items()}
 
 
 def members_in(answer):
     return {(int(key), int(i)) for key, i in MEMBER.findall(answer)}
+
+
+def counters_request(ids):
+    return b"get" + b"".join([b" feed:%d" % number for number in ids]) + b"\r\n"
+
+
+def members_request(ids):
+    one = b"".join([b" liked:%%d:u%d" % i for i in range(MEMBERS)])
+    return b"get" + b"".join([one % ((number,) * MEMBERS) for number in ids]) + b"\r\n"
 
 
 class Client:
@@ -136,11 +175,10 @@ class Client:
         return figures
 
     def ask_counters(self, ids):
-        return self.ask(b"get" + b"".join([b" feed:%d" % number for number in ids]) + b"\r\n")
+        return self.ask(counters_request(ids))
 
     def ask_members(self, ids):
-        return self.ask(b"get" + b"".join([
-            b" liked:%d:u%d" % (number, i) for number in ids for i in range(MEMBERS)]) + b"\r\n")
+        return self.ask(members_request(ids))
 
     def counters(self, ids):
         """id -> slots, of those that are there"""
@@ -289,17 +327,17 @@ class Judge:
         ids = range(first, self.model.next)
         if chosen:
             ids = [one for one in ids if chosen(one, self.model.entry(one)[3])]
-        counters, there = {}, set()
+        texts, there = {}, set()
         for begin in range(0, len(ids), KEYS):
             block = ids[begin:begin + KEYS]
-            counters.update(client.counters(block))
+            texts.update(texts_in(client.ask_counters(block)))
             there |= client.members(block)
         self.probe(client, ids, rng)
         tables = self.tables(client)  # behind the reading, for some may have gone meanwhile
         self.rows(client, tables)
         happened = Happened(pending, self.refusable(client, pending, reasons))
         for number in ids:
-            self.one_id(number, counters.get(number, NOTHING), there, tables, happened)
+            self.one_id(number, texts.get(number, NO_RECORD), there, tables, happened)
         for line in happened.disagreements():
             self.problem(line)
         self.ids += len(ids)
@@ -338,23 +376,24 @@ class Judge:
         return {number for number, sum_of in sums.items()
                 if any(one > most for one, most in zip(sum_of, IN_PLACE_MAX))}
 
-    def as_acknowledged(self, number, entry, found, there, tables):
-        """Is it just so? Most ids are, and no more is to be looked at where nothing is unanswered."""
-        slots, members, gone, _ = entry
-        if gone or found != slots:
+    def as_acknowledged(self, number, text, there, tables):
+        """Is it just so? Most ids are, and no more is to be looked at where nothing is unanswered: this
+        is most of a judge's time."""
+        wanted, members, gone = self.model.compared(number)
+        if gone or text != wanted:
             return False
-        held = [(number, i) in there for i in range(MEMBERS)]
-        if any(FOUND.get(state, one) != one for state, one in zip(members, held)):
+        held = sum([1 << i for i in range(MEMBERS) if (number, i) in there])
+        if held not in MAY_HOLD_BITS[members]:
             return False
-        if NEVER in members and self.keeps(tables, "member", number, any(held)):
-            self.probes += members.count(NEVER)
+        if NEVERS[members] and (self.oldest != "recycle" or self.keeps(tables, "member", number, held != 0)):
+            self.probes += NEVERS[members]
         return True
 
-    def one_id(self, number, found, there, tables, happened):
-        entry = self.model.entry(number)
-        if number not in happened.ids and self.as_acknowledged(number, entry, found, there, tables):
+    def one_id(self, number, text, there, tables, happened):
+        if number not in happened.ids and self.as_acknowledged(number, text, there, tables):
             return
-        slots, members, _, _ = entry
+        found = slots_in(text)
+        slots, members, _, _ = self.model.entry(number)
         after, states = slots, list(members)
         if self.keeps(tables, "counter", number, found != NOTHING):
             after = self.state(happened, ("counter", number, -1), slots, found)

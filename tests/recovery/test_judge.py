@@ -107,7 +107,8 @@ class OneId(unittest.TestCase):
             tables = {kind: judge.Tables({name: value for name, value in self.BASES.items()
                                           if name.startswith(space)}, space)
                       for kind, space in judge.SPACES.items()}
-            one.one_id(number, state(found), {(number, i) for i in held}, tables,
+            text = judge.NO_RECORD if found is None else b",,%d," % found
+            one.one_id(number, text, {(number, i) for i in held}, tables,
                        judge.Happened([], lambda command: False))
             return one
 

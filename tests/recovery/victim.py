@@ -22,7 +22,7 @@ import run as protocol  # noqa: E402
 
 USER = "nobody"  # what a daemon that root starts becomes
 SERVE_S = 60  # to recover in
-POLL_S = 0.001
+POLL_S = 0.005
 FAILED = "it is tried again"  # what the log says of a dump, a merge or a checkpoint that failed
 FALSE_POSITIVES = 0.000001
 

@@ -62,21 +62,22 @@ class Writer:
         block = range(self.next, self.next + BLOCK)
         self.next = block.stop
         self.client.socket.sendall(b"".join(b"incr feed:%d.like %d\r\n" % (one, one) for one in block))
-        lines = [self.line() for _ in block]
+        lines = self.lines(BLOCK)
         self.taken += [one for one, line in zip(block, lines) if line == b"%d" % one]
         return {line for one, line in zip(block, lines) if line != b"%d" % one}
 
-    def line(self):
-        socket, came = self.client.socket, b""
-        while not came.endswith(b"\r\n"):
+    def lines(self, count):
+        """So many answers; no two pieces of them may be ANSWER_S apart."""
+        came = bytearray()
+        while came.count(b"\n") < count:
             try:
-                piece = socket.recv(1)
+                piece = self.client.socket.recv(1 << 16)
             except TimeoutError:
                 raise Failure("no answer in %d s" % ANSWER_S) from None
             if not piece:
                 raise Failure("the connection ended")
             came += piece
-        return came[:-2]
+        return bytes(came).split(b"\r\n")[:-1]
 
     def until(self, refused, seconds):
         """Adds until ids are refused, or all of a block are taken. While the disk has not even failed
@@ -88,6 +89,8 @@ class Writer:
                 raise Failure("refused otherwise: %s" % others)
             if others == {REFUSED} if refused else not others:
                 return
+            if REFUSED in others:
+                time.sleep(POLL_S)
         raise Failure("after %d s new ids are still %s" % (seconds, "taken" if refused else "refused"))
 
 
