@@ -16,7 +16,7 @@ from wire import protocol
 MIB = 1 << 20
 SETTLE_S = 20  # to give everything back in
 POLL_S = 0.02
-PAUSE_S = 0.006  # of the good client after a round: else it has a core, and its daemon another
+PAUSE_S = 0.015  # of the good client after a round: else it has a core, and its daemon another
 AT_REST_LOOKS = 75  # more than a second: in each the workers let go of what is too large
 # Pages of tables and dicts that are touched later, and the allocator's own: half of it so far. A
 # larger answer's buffer (300 KB each in writeback.py) counts, too, until its worker's next tick.
@@ -243,8 +243,9 @@ class Target(protocol.Daemon):
         of as many keys as one has, whose answers are more than half of what an output, and a hold,
         keeps for good (NET_OUT_KEEP_BYTES)."""
         with self.peer() as peer:
-            for i in range(WARM_SMALL):
-                peer.send([b"set small%d 0 0 10000 noreply\r\n%s\r\n" % (i, b"x" * 10000)])
+            small = b"x" * 10000
+            peer.send([b"".join(b"set small%d 0 0 10000 noreply\r\n%s\r\n" % (i, small)
+                                for i in range(WARM_SMALL))])
             peer.ask(b"mn\r\n", b"MN\r\n")
         value = b"x" * BIG_BYTES
         for _ in range(4):

@@ -6,7 +6,6 @@
 $ROLLCALLD names the daemon, $ROLLCALL_BUILD the folder of the build (tests/repl/segment is there).
 """
 import argparse
-import json
 import os
 import random
 import shutil
@@ -22,12 +21,13 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recovery"))
-import judge  # noqa: E402,F401
 from follower import ANSWER_S, Follower, Over, Wrong  # noqa: E402
 from victim import Failure, Folder, Victim, protocol, seed_of_run  # noqa: E402
 
 PAGE = 4096
 SILENCE_S = 5
+FALLEN_BYTES = 12 << 20  # more than sockets hold: who has not read so much is out of the journal
+FALLEN_PACE_S, COPIED_PACE_S = 0.02, 0.002  # between two batches, from then on, and while a copy is made
 FEEDS_MAX = 16
 USER = "follower:secret"
 CONFIG = """threads: 2
@@ -63,8 +63,7 @@ class Writer(threading.Thread):
             self.socket.sendall(b"set a 0 0 %d\r\n%s\r\n" % (len(user), user.encode()))
             self.socket.recv(100)
         self.rng = random.Random(seed)
-        self.next_id, self.answered, self.slowest = 0, 0, 0.0
-        self.ended, self.paused = False, False
+        self.next_id, self.slowest, self.pace, self.ended = 0, 0.0, 0, False
         self.start()
 
     def batch(self):
@@ -80,17 +79,19 @@ class Writer(threading.Thread):
         return lines
 
     def run(self):
-        stream = self.socket.makefile("rb")
         try:
             while not self.ended:
                 lines = self.batch()
                 began = time.monotonic()
                 self.socket.sendall(b"".join(lines))
-                for _ in lines:
-                    if not stream.readline().endswith(b"\r\n"):
+                left = len(lines)  # an answer has one line end
+                while left > 0:
+                    piece = self.socket.recv(1 << 16)
+                    if not piece:
                         return
-                    self.answered += 1
+                    left -= piece.count(b"\n")
                 self.slowest = max(self.slowest, time.monotonic() - began)
+                time.sleep(self.pace)
         except OSError:
             return
 
@@ -193,7 +194,7 @@ class World:
         client = self.daemon.connect()
         figures = client.stats(group)
         client.socket.close()
-        return {name: value for name, value in figures.items()}
+        return dict(figures)
 
     def end(self):
         if self.daemon is not None and self.daemon.alive():
@@ -237,8 +238,7 @@ def stream(options, rng):
                 raise Failure("after a kill of the leader: epoch %d" % follower.epoch)
         writer.finish()
         follower.take_until(caught_up(follower, world))
-        lag = lambda: world.stats()["two:lag_bytes"] == "0"  # noqa: E731
-        follower.take_until(lag)
+        follower.take_until(lambda: world.stats()["two:lag_bytes"] == "0")
         if follower.sums_checked < 5 or follower.times < 5:
             raise Failure("%d sums, %d times" % (follower.sums_checked, follower.times))
         links.finish()
@@ -263,6 +263,8 @@ def behind(options, rng):
         began = time.monotonic()
         writer = Writer(world.daemon, rng.random())
         try:
+            silent.take_until(lambda: silent.end() > FALLEN_BYTES)
+            writer.pace = FALLEN_PACE_S
             silent.take_until(lambda: False)
         except Over:
             pass
@@ -346,6 +348,7 @@ def refusals(options, rng):
             raise Failure("follow after COPY")
         follower.data, follower.begin = bytearray(), head
         follower.take()
+        follower.acknowledges = False  # it may be closed by then
         follower.say("file x 0")
         try:
             follower.take_until(lambda: False)
@@ -453,7 +456,7 @@ def secure(options, rng):
         if follower.follow()[0] != "STREAM":
             raise Failure("no stream")
         writer = Writer(world.daemon, rng.random(), login, context.wrap_socket)
-        follower.take_until(lambda: follower.end() > 5 << 20)
+        follower.take_until(lambda: follower.end() > 2 << 20)
         writer.finish()
         links.finish()
         return "%d bytes equal" % links.compare(follower.begin, follower.data)
@@ -465,7 +468,7 @@ def export(daemon, space):
     program = os.environ.get("ROLLCALL", os.path.join(protocol.TOP, "build", "rollcall"))
     done = subprocess.run([program, "export", "-q", "-s", "%s:%d" % daemon.address, space],
                           capture_output=True, text=True, timeout=120, check=True)
-    return {record.pop("id"): record for record in map(json.loads, done.stdout.splitlines())}
+    return sorted(done.stdout.splitlines())  # a record each
 
 
 class Fetch:
@@ -531,6 +534,7 @@ def copy(options, rng):
         until = time.monotonic() + 60
         while int(world.stats(b"")["dump_files"]) < 2 and time.monotonic() < until:
             time.sleep(0.02)
+        writer.pace = COPIED_PACE_S
         fetch = Fetch(world, rng, second.folder.data)
         manifest = fetch.run()
         follower = fetch.follower

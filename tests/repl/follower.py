@@ -22,22 +22,35 @@ class Over(Exception):
 
 def words_at_records(data):
     """The first word of each record; they must fill the data."""
+    check_records(data)
     at = 0
     while at < len(data):
-        word, = struct.unpack_from("<Q", data, at)
-        length = (word >> 40 & 0xff) * 8
-        if length == 0 or at + length > len(data):
-            raise Wrong("no whole record at %d of %d bytes" % (at, len(data)))
-        yield word
+        yield struct.unpack_from("<Q", data, at)[0]
+        at += data[at + 5] * 8
+
+
+def check_records(data):
+    """Whole records fill the data: the sixth byte of each is its length in words."""
+    at, size = 0, len(data)
+    while at < size:
+        length = data[at + 5] * 8 if at + 8 <= size else 0
+        if length == 0 or at + length > size:
+            raise Wrong("no whole record at %d of %d bytes" % (at, size))
         at += length
 
 
 def running_sum(data):
-    """journal_sum of store/journal_format.h"""
-    value = 0
-    for word in words_at_records(data):
-        value ^= word
-        value = ((value << 29 | value >> 35) & MASK) * 0xbf58476d1ce4e5b9 & MASK
+    """journal_sum of store/journal_format.h, of whole records"""
+    value, at = 0, 0
+    with memoryview(data) as view, view.cast("Q") as words:
+        while at < len(words):
+            word = words[at]
+            length = word >> 40 & 0xff
+            if length == 0:
+                raise Wrong("no whole record at %d of %d bytes" % (8 * at, len(data)))
+            at += length
+            value ^= word
+            value = ((value << 29 | value >> 35) & MASK) * 0xbf58476d1ce4e5b9 & MASK
     return value
 
 
@@ -46,7 +59,7 @@ class Follower:
 
     def __init__(self, name="two", group="rollcall"):
         self.name, self.group = name, group
-        self.socket, self.buffer = None, b""
+        self.socket, self.buffer = None, bytearray()
         self.begin, self.data = 0, bytearray()
         self.stream, self.epoch = "-", 0
         self.written = self.durable = 0  # of the leader, by its last T
@@ -61,7 +74,7 @@ class Follower:
         self.socket = socket.create_connection(address, ANSWER_S)
         if wrap:
             self.socket = wrap(self.socket)
-        self.buffer = b""
+        self.buffer = bytearray()
         if user:
             self.say("set auth 0 0 %d\r\n%s" % (len(user), user))
             if self.line() != "STORED":
@@ -97,19 +110,17 @@ class Follower:
             if len(self.buffer) > 320:
                 raise Wrong("a line without an end")
             self.more()
-        line, self.buffer = self.buffer.split(b"\r\n", 1)
-        return line.decode("ascii")
+        end = self.buffer.index(b"\r\n")
+        line = self.buffer[:end].decode("ascii")
+        del self.buffer[:end + 2]
+        return line
 
     def bytes(self, count):
-        pieces, have = [self.buffer], len(self.buffer)
-        while have < count:
-            self.buffer = b""
+        while len(self.buffer) < count:
             self.more()
-            pieces.append(self.buffer)
-            have += len(self.buffer)
-        whole = b"".join(pieces)
-        self.buffer = whole[count:]
-        return whole[:count]
+        taken = bytes(self.buffer[:count])
+        del self.buffer[:count]
+        return taken
 
     # ---- lines ----
 
@@ -145,8 +156,7 @@ class Follower:
             if lsn != self.end() or not 8 <= count <= 1 << 20:
                 raise Wrong("D %d %d after %d" % (lsn, count, self.end()))
             data = self.bytes(count)
-            for _ in words_at_records(data):
-                pass
+            check_records(data)
             self.data += data
             self.acknowledge()
         elif words[0] == "T":

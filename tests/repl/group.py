@@ -227,7 +227,7 @@ def memory(pair):
     one.configure(keep="0", every="300ms", more=big % 16)
     one.start()
     pair.write()
-    nodes.wait_for("a trimmed journal", lambda: written(one) > 8 << 20)
+    nodes.wait_trimmed(one, 0)
     two.configure(follow=one, more=big % 2, memory="256MiB")
     two.start()
     nodes.wait_for(lambda: "it is not refused: %s" % two.stats(), lambda: TOO_LITTLE in two.stats()["trouble"])
