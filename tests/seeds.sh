@@ -1,9 +1,10 @@
 #!/bin/sh
 # seeds.sh: runs every test of tests/seeds.txt with its seed. $ROLLCALL_BUILD is the folder of the build,
-# $ROLLCALL_SOURCE that of the sources. Each is run whole, whatever $ROLLCALL_TEST_SCALE says: what it showed
-# may come late.
+# $ROLLCALL_SOURCE that of the sources. Each is run whole, however small $ROLLCALL_TEST_SCALE is: what it
+# showed may come late.
 failed=0
-ROLLCALL_SIM_SEEDS=1 ROLLCALL_TEST_SCALE=100
+ROLLCALL_SIM_SEEDS=1
+[ "${ROLLCALL_TEST_SCALE:-100}" -ge 100 ] || ROLLCALL_TEST_SCALE=100
 export ROLLCALL_SIM_SEEDS ROLLCALL_TEST_SCALE ROLLCALL_TEST_SEED
 while read -r ROLLCALL_TEST_SEED test arguments; do
     case $ROLLCALL_TEST_SEED in '' | '#'*) continue ;; esac

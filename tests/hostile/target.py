@@ -125,6 +125,7 @@ class GoodClient(threading.Thread):
     """Asks some hundred times a second in all dialects, and knows each answer."""
 
     FEED, LIKED = 900001, 900001
+    MEMBERS = 100  # in turns, so that each is added again soon
 
     def __init__(self, target):
         super().__init__(daemon=True)
@@ -149,7 +150,7 @@ class GoodClient(threading.Thread):
 
     def round(self, n):
         text, binary = self.text, self.binary
-        feed, liked = b"feed:%d" % self.FEED, b"liked:%d:u%d" % (self.LIKED, n % 1000)
+        feed, liked = b"feed:%d" % self.FEED, b"liked:%d:u%d" % (self.LIKED, n % self.MEMBERS)
         digits = b"%d" % (3 * n)
         text.ask(b"incr %s.like 1\r\n" % feed, b"%d\r\n" % (3 * n - 2))
         grown = b"%d" % (3 * n - 1)
@@ -165,7 +166,7 @@ class GoodClient(threading.Thread):
                  b"VALUE %s 0 %d\r\n%s\r\nVALUE %s.read 0 %d\r\n%s\r\nEND\r\n" % (
                      feed, len(record), record, feed, len(digits), digits))
         text.ask(b"add %s 0 0 1\r\n1\r\n" % liked,
-                 b"STORED\r\n" if n <= 1000 else b"NOT_STORED\r\n")
+                 b"STORED\r\n" if n <= self.MEMBERS else b"NOT_STORED\r\n")
         text.ask(b"mg %s\r\n" % liked, b"HD\r\n")
         binary.send([wire.packet(wire.GETQ, b"liked:1:nobody") +
                      wire.packet(wire.NOOP, opaque=n)])

@@ -205,10 +205,10 @@ class Load:
         program = os.path.join(build, "tests", "recovery", "load")
         words = ["%s=%d" % pair for pair in options.items()]
         self.process = subprocess.Popen([program, str(port), model.path, *words],
-                                        stdout=subprocess.PIPE, text=True)
+                                        stdout=subprocess.PIPE, bufsize=0)  # communicate() sees no buffer
         self.answered = self.sent = self.gone = self.false_positives = 0
         self.refused, self.ends, self.wrong, self.pending = {}, set(), [], []
-        if self.process.stdout.readline() != "ready\n":
+        if self.process.stdout.readline() != b"ready\n":
             self.kill()
             raise Failure("the load did not begin")
 
@@ -225,7 +225,7 @@ class Load:
         except subprocess.TimeoutExpired:
             self.kill()
             raise Failure("the load does not end") from None
-        lines = report.splitlines()
+        lines = report.decode().splitlines()
         if self.process.returncode != 0 or not lines or lines[-1] != "end":
             raise Failure("the load ended with %d" % self.process.returncode)
         places = {}

@@ -63,6 +63,8 @@ class Writer:
         self.next = block.stop
         self.client.socket.sendall(b"".join(b"incr feed:%d.like %d\r\n" % (one, one) for one in block))
         lines = self.lines(BLOCK)
+        if len(lines) != BLOCK:
+            raise Failure("%d answers to %d commands" % (len(lines), BLOCK))
         self.taken += [one for one, line in zip(block, lines) if line == b"%d" % one]
         return {line for one, line in zip(block, lines) if line != b"%d" % one}
 

@@ -42,6 +42,8 @@ def check_records(data):
 def running_sum(data):
     """journal_sum of store/journal_format.h, of whole records"""
     value, at = 0, 0
+    if len(data) % 8 != 0:
+        raise Wrong("%d bytes are no whole records" % len(data))
     with memoryview(data) as view, view.cast("Q") as words:
         while at < len(words):
             word = words[at]
@@ -51,6 +53,8 @@ def running_sum(data):
             at += length
             value ^= word
             value = ((value << 29 | value >> 35) & MASK) * 0xbf58476d1ce4e5b9 & MASK
+        if at != len(words):
+            raise Wrong("no whole record at the end of %d bytes" % len(data))
     return value
 
 

@@ -477,6 +477,7 @@ def copies(pair):
     one.start()
     pair.write()
     wait_trimmed(one, 0)
+    wait_for("dumped tables to copy", lambda: int(one.stats(b"")["dump_files"]) >= 2)
     two.configure(follow=one)
     two.start()
     level_under_load(two)

@@ -65,8 +65,8 @@ uint64_t test_scaled(uint64_t usual)
     return scaled ? scaled : 1;
 }
 
-/* Multiples of the golden ratio spread evenly over all 64 bits, whatever period the cases have
- * (Knuth, The Art of Computer Programming, 6.4). */
+/* Multiples of the golden ratio, one after the other, spread evenly over all 64 bits, and those
+ * that are chosen over each period but a few (Knuth, The Art of Computer Programming, 6.4). */
 bool test_chosen(uint64_t number)
 {
     uint64_t spread = number * 0x9e3779b97f4a7c15u;

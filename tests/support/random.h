@@ -2,10 +2,10 @@
  * random.h: numbers for random tests, the same again from the same seed, and how many rounds to do.
  *
  * ROLLCALL_TEST_SEED sets the seed: a number (unset: 1), or "random" for a new one. The seed of a
- * run is printed. ROLLCALL_TEST_SCALE sets the operations in per cent of the usual (100),
- * ROLLCALL_TEST_LONG=1 makes them ten times as many and adds what takes long. What the product
- * draws by clock_random() follows from the seed, too (seeded_random.c). Thread rule: a struct
- * test_random belongs to one thread.
+ * run is printed. ROLLCALL_TEST_SCALE sets the operations, and how many of cases that are alike, in
+ * per cent of the usual (100); ROLLCALL_TEST_LONG=1 makes them ten times as many and adds what
+ * takes long. What the product draws by clock_random() follows from the seed, too
+ * (seeded_random.c). Thread rule: a struct test_random belongs to one thread.
  */
 #ifndef ROLLCALL_TESTS_SUPPORT_RANDOM_H
 #define ROLLCALL_TESTS_SUPPORT_RANDOM_H
@@ -24,8 +24,9 @@ uint64_t test_seed(void);
 uint64_t test_seed_of_run(void);
 /* `usual` scaled as the environment says, at least 1. */
 uint64_t test_scaled(uint64_t usual);
-/* Of cases that are much alike: whether the one with this number is run. Below a scale of 100 as
- * many are, spread evenly over all of them, number 0 always; from 100 on each is. */
+/* Of cases that are much alike, whose numbers follow one another: whether this one is run. Below a
+ * scale of 100 as many are, spread evenly over all of them, number 0 always; from 100 on each is.
+ */
 bool test_chosen(uint64_t number);
 bool test_long(void);
 

@@ -147,6 +147,7 @@ class Case:
             wanted = "".join(["VALUE %s 0 %d\r\n%s\r\n" % (key, len(value), value) for key, value in block])
             if answer != wanted.encode() + b"END\r\n":
                 self.expect_each(dict(block))
+                raise Failure("a page was answered otherwise at first: %r" % answer[:SHOWN])
         client.socket.close()
 
     def expect_each(self, values):
@@ -395,13 +396,17 @@ class Case:
                                 stderr=subprocess.PIPE, text=True)
         kills = 0
         while load.poll() is None and kills < 3:
-            time.sleep(self.rng.uniform(0.05, 0.2))
+            time.sleep(self.rng.uniform(0.02, 0.1))
+            if load.poll() is not None:
+                break
             self.daemon.kill_now()
             self.start()
             kills += 1
         _, said = load.communicate(timeout=SECONDS_MAX)
         if load.returncode != DONE:
             raise Failure("the load ended with %d: %s" % (load.returncode, said))
+        if kills == 0:
+            raise Failure("the load had ended before the daemon was killed")
         self.expect({"feed:%d" % (5000000 + i): ",,%d,1" % (i % 777) for i in range(rows)})
         return "%d kills" % kills
 

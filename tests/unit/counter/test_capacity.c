@@ -125,13 +125,15 @@ static void fill_and_print(const char *slots, uint64_t table_bytes, const struct
     counters_table_close(&opened);
 }
 
+/* Of a large table each way that ids lie is chosen with another shape first. */
 static void fill_size(uint64_t table_bytes)
 {
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
-        if (test_chosen(2 * i)) {
+    const size_t count = sizeof(shapes) / sizeof(*shapes);
+    for (size_t i = 0; i < count; i++) {
+        if (table_bytes < MIB || test_chosen(i)) {
             fill_and_print("a:20 b:20 c:20 d:20", table_bytes, &shapes[i], BYTES_MAX_4X20);
         }
-        if (test_chosen(2 * i + 1)) {
+        if (table_bytes < MIB || test_chosen(2 * count - 1 - i)) {
             fill_and_print("a:16 b:16", table_bytes, &shapes[i], BYTES_MAX_2X16);
         }
     }

@@ -17,6 +17,7 @@
 #define TWIN_TABLES   64u
 #define FOREIGN       1000000u /* numbers from here on were never added */
 #define FOREIGN_TRIES 20u      /* an id */
+#define CHANGED_IDS   8u       /* those below have what tests change, and are compared always */
 
 struct phantom_config cold_config(void)
 {
@@ -145,7 +146,7 @@ struct engine *cold_twin(struct cold_space *space)
 void cold_compare(struct cold_space *space, struct engine *a, struct engine *b, uint64_t ids)
 {
     for (uint64_t id = 0; id < ids; id++) {
-        if (!test_chosen(id)) {
+        if (id >= CHANGED_IDS && !test_chosen(id)) {
             continue;
         }
         for (uint64_t m = 0; m < COLD_MEMBERS; m++) {
