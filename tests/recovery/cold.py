@@ -38,7 +38,7 @@ import sys
 import time
 
 import judge
-from victim import DATA, FALSE_POSITIVES, Failure, Folder, Victim, protocol, seed_of_run
+from victim import DATA, FALSE_POSITIVES, Failure, Folder, Victim, protocol, scale_of_run, seed_of_run
 
 SPACES = ("feed", "liked")
 TIMES = 10  # dumped ids for one in memory
@@ -98,10 +98,6 @@ members_request = functools.cache(judge.members_request)
 def blocks(things):
     for begin in range(0, len(things), BLOCK):
         yield things[begin:begin + BLOCK]
-
-
-def bytes_of(slots):
-    return (b"%d,%d,%d,%d" % slots).replace(b"-1", b"")
 
 
 class Tables:
@@ -262,8 +258,8 @@ class Cold:
     def keep(self, one, slots):
         """The record's value, as text."""
         self.records[one] = slots
-        value = bytes_of(slots)
-        self.lines[one] = b"VALUE feed:%d 0 %d\r\n%s\r\n" % (one, len(value), value)
+        value = judge.text_of(slots)
+        self.lines[one] = judge.value_line(one, value)
         return value
 
     def drop(self, one):
@@ -532,7 +528,7 @@ class Cold:
 
 
 def arguments():
-    scale = int(os.environ.get("ROLLCALL_TEST_SCALE") or 100)
+    scale = scale_of_run()
     parser = argparse.ArgumentParser(description="See the top of this file.")
     add = parser.add_argument
     add("--seed", type=int, default=0, help="0: as $ROLLCALL_TEST_SEED says")

@@ -34,7 +34,7 @@ import sys
 import time
 
 import judge
-from victim import FALSE_POSITIVES, Failure, Folder, Load, Victim, protocol, seed_of_run
+from victim import FALSE_POSITIVES, Failure, Folder, Load, Victim, protocol, scale_of_run, seed_of_run
 
 ROUNDS = 10
 SYNCS = ("never", "everysec", "always")
@@ -370,7 +370,7 @@ def seconds_pair(value):
 
 
 def arguments():
-    scale = int(os.environ.get("ROLLCALL_TEST_SCALE") or 100)
+    scale = scale_of_run()
     parser = argparse.ArgumentParser(description="See the top of this file.")
     add = parser.add_argument
     add("--rounds", type=int, default=max(2, ROUNDS * scale // 100), help="of each part")

@@ -31,7 +31,7 @@ import sys
 import time
 
 import judge
-from victim import FALSE_POSITIVES, Failure, Folder, Load, Victim, protocol, seed_of_run
+from victim import FALSE_POSITIVES, Failure, Folder, Load, Victim, protocol, scale_of_run, seed_of_run
 
 SKIPPED = 77
 CYCLES = 3
@@ -44,7 +44,7 @@ DUMP_S = 60  # until a table has been dumped, under load
 PROBE_MS = 10  # a load that asks whether room is felt
 PAUSE_S = 0.02  # between two of them
 READ_S = 5  # one read while the disk is full
-SCALE = min(100, max(34, int(os.environ.get("ROLLCALL_TEST_SCALE") or 100)))  # per cent of the times below
+SCALE = min(100, max(34, scale_of_run()))  # per cent of the times below
 LOAD_MS = 3 * SCALE
 KILL_S = 0.005 * SCALE  # a load is under way at most before the daemon is killed
 LEFT_MAX = 1 << 20  # of room, for the images of a checkpoint to begin with

@@ -14,13 +14,12 @@ was refused is not, and is counted by the kind of its id and the reason: no more
 says. Prints a line a seed; exits 1 with the first differences and keeps the folder.
 """
 import argparse
-import os
 import random
 import signal
 import sys
 
 import judge
-from victim import Failure, Victim, passes, protocol, seed_of_run
+from victim import Failure, Victim, passes, protocol, scale_of_run, seed_of_run
 
 ROUNDS = 8  # of each seed
 SEEDS = 2
@@ -208,7 +207,7 @@ class Test:
 
 
 def main():
-    scale = int(os.environ.get("ROLLCALL_TEST_SCALE") or 100)
+    scale = scale_of_run()
     parser = argparse.ArgumentParser(description="See the top of this file.")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="of each seed")
     parser.add_argument("--seeds", type=int, default=max(1, SEEDS * scale // 100))

@@ -88,7 +88,7 @@ class Model:
     def compared(self, number):
         """The same for a comparison that most ids pass: slots as an answer has them, members packed, gone"""
         fields = ENTRY.unpack_from(self.memory, HEADER_BYTES + number * ENTRY.size)
-        text = (b"%d,%d,%d,%d" % fields[:4]).replace(b"-1", b"") if fields[6] else NO_RECORD
+        text = text_of(fields[:4]) if fields[6] else NO_RECORD
         return text, fields[4], fields[5]
 
     def put(self, number, slots, members):
@@ -113,6 +113,16 @@ def holdings(states):
 # Of each way that a model's entry has its members: what may be found, how many of them were never added
 MAY_HOLD_BITS = [holdings(states_of(packed)) for packed in range(1 << 2 * MEMBERS)]
 NEVERS = [states_of(packed).count(NEVER) for packed in range(1 << 2 * MEMBERS)]
+
+
+def text_of(slots):
+    """A record's value, as it is set and answered."""
+    return (b"%d,%d,%d,%d" % slots).replace(b"-1", b"")
+
+
+def value_line(number, text):
+    """What a get answers of one record."""
+    return b"VALUE feed:%d 0 %d\r\n%s\r\n" % (number, len(text), text)
 
 
 def slots_in(text):
@@ -270,7 +280,7 @@ class Pending:
 def text(kind, state):
     if kind == "member":
         return ("absent (never added)", "there", "absent (deleted)", "unknown")[state]
-    return "absent" if state == NOTHING else ",".join("" if one < 0 else str(one) for one in state)
+    return "absent" if state == NOTHING else text_of(state).decode()
 
 
 class Judge:

@@ -22,7 +22,6 @@ Prints a line an order (with its rate, which nothing depends on); exits 1 with t
 keeps the folder.
 """
 import argparse
-import os
 import random
 import signal
 import sys
@@ -30,7 +29,7 @@ import time
 
 import judge
 from cold import Tables
-from victim import Failure, Victim, passes, protocol, seed_of_run
+from victim import Failure, Victim, passes, protocol, scale_of_run, seed_of_run
 
 STEP = 8
 DUMPED = 4
@@ -117,8 +116,7 @@ class Test:
 
     def number(self, one):
         self.numbers[one] = number = one % 997 + 1 if one % 101 else 1 << 40
-        value = b",,%d," % number
-        self.lines[one] = b"VALUE feed:%d 0 %d\r\n%s\r\n" % (one, len(value), value)
+        self.lines[one] = judge.value_line(one, b",,%d," % number)
         return one, number
 
     # ---- the stream ----
@@ -245,7 +243,7 @@ class Test:
 
 
 def main():
-    scale = int(os.environ.get("ROLLCALL_TEST_SCALE") or 100)
+    scale = scale_of_run()
     parser = argparse.ArgumentParser(description="See the top of this file.")
     size = "128KiB" if scale <= 50 else "256KiB" if scale <= 100 else "4MiB"
     parser.add_argument("--table-size", default=size)

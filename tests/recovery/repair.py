@@ -27,7 +27,7 @@ import subprocess
 import sys
 
 import judge
-from victim import DATA, FALSE_POSITIVES, Failure, Folder, Victim, protocol
+from victim import DATA, FALSE_POSITIVES, Failure, Folder, Victim, protocol, scale_of_run
 
 PAGE = 4096
 IDS = 24000  # written by the first daemon: several dumped tables of each space
@@ -79,15 +79,11 @@ def value_of(one):
     return (-1, one % 77, like, -1)
 
 
-def text_of(one):
-    return b",%d,%d," % value_of(one)[1:3]
-
-
 def write(client, ids):
     for block in (ids[begin:begin + BLOCK] for begin in range(0, len(ids), BLOCK)):
         commands = []
         for one in block:
-            value = text_of(one)
+            value = judge.text_of(value_of(one))
             commands.append(b"set feed:%d 0 0 %d\r\n%s\r\n" % (one, len(value), value))
             commands.append(b"add liked:%d:u0 0 0 1\r\n1\r\n" % one)
         while commands:
@@ -177,8 +173,7 @@ def whole(block):
     """What is answered where nothing is gone and nothing else found; most blocks are so each time."""
     counters, members = bytearray(), bytearray()
     for one in block:
-        value = text_of(one)
-        counters += b"VALUE feed:%d 0 %d\r\n%s\r\n" % (one, len(value), value)
+        counters += judge.value_line(one, judge.text_of(value_of(one)))
         members += b"VALUE liked:%d:u0 0 1\r\n1\r\n" % one
     return bytes(counters) + b"END\r\n", bytes(members) + b"END\r\n"
 
@@ -563,7 +558,7 @@ CASES = {
 
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    scale = int(os.environ.get("ROLLCALL_TEST_SCALE") or 100)
+    scale = scale_of_run()
     parser = argparse.ArgumentParser(description="See the top of this file.")
     parser.add_argument("--seed", type=int,
                         default=int(os.environ.get("ROLLCALL_TEST_SEED") or 0) if scale > 100 else 1)

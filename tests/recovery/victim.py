@@ -62,6 +62,11 @@ def seed_of_run(given=0):
     return random.SystemRandom().getrandbits(31) if said == "random" else int(said)
 
 
+def scale_of_run():
+    """$ROLLCALL_TEST_SCALE: per cent of the usual operations (unset: 100)."""
+    return int(os.environ.get("ROLLCALL_TEST_SCALE") or 100)
+
+
 class Failure(Exception):
     """The daemon or the load did what it must not."""
 

@@ -23,11 +23,11 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recovery"))
 import judge  # noqa: E402
-from victim import Failure, Folder, Victim, protocol, seed_of_run  # noqa: E402
+from victim import Failure, Folder, Victim, protocol, scale_of_run, seed_of_run  # noqa: E402
 
 SECONDS_MAX = 120  # of one call
 KEYS = 500  # of one get
-SCALE = min(100, max(50, int(os.environ.get("ROLLCALL_TEST_SCALE") or 100)))  # per cent of the rows below
+SCALE = min(100, max(50, scale_of_run()))  # per cent of the rows below
 ROWS = 2000 * SCALE  # of a load that is to be under way still when something is killed
 PARTS = 3
 SHOWN = 200  # bytes of a text that is another one
@@ -395,7 +395,7 @@ class Case:
         load = subprocess.Popen(self.command("load", "feed", "-q", "--batch", "500", path),
                                 stderr=subprocess.PIPE, text=True)
         kills = 0
-        while load.poll() is None and kills < 3:
+        while kills < 3:
             time.sleep(self.rng.uniform(0.02, 0.1))
             if load.poll() is not None:
                 break

@@ -125,7 +125,7 @@ static void fill_and_print(const char *slots, uint64_t table_bytes, const struct
     counters_table_close(&opened);
 }
 
-/* Of a large table each way that ids lie is chosen with another shape first. */
+/* Large tables are numbered so that, where few are chosen, they are of both layouts. */
 static void fill_size(uint64_t table_bytes)
 {
     const size_t count = sizeof(shapes) / sizeof(*shapes);
