@@ -71,9 +71,12 @@ static enum data_promoted promote(void)
     return data_promote(run.data, 0, false, clock_monotonic_us() + CATCH_UP_S * 1000000, run.error);
 }
 
+/* The lock is held, as the file that the applier makes to know of room is there only under it. */
 static void fill_disk(void)
 {
+    pthread_mutex_lock(&run.data->lock);
     vfs_sim_set_capacity(run.sim, vfs_sim_used(run.sim));
+    pthread_mutex_unlock(&run.data->lock);
 }
 
 static void test_promotion(void **state)
