@@ -47,7 +47,7 @@ static enum door look_at_password(struct server *server, const struct auth *user
     if (header == NULL || !parse_basic(header, given, &name, &length)) {
         return DOOR_WHO;
     }
-    if (!auth_delay_begin(server->auth_delay, origin, now_us)) {
+    if (!auth_delay_begin(server->auth_delay, origin, 0, now_us)) {
         return DOOR_LATER;
     }
     bool right = auth_check(users, given, name, given + name + 1, length - name - 1);

@@ -214,8 +214,9 @@ static const struct settings_row top_rows[] = {
                 .help =
                     "File of users, a line name:password each: a client must first log in as one "
                     "of them, in text by a set of any key with the data \"name password\", in "
-                    "binary by SASL PLAIN. After wrong passwords its address has to wait. Nobody "
-                    "else should be able to read the file. Default: none, everybody may. Flag -Y."},
+                    "binary by SASL PLAIN. After wrong passwords all logins of the address wait in "
+                    "line, right ones too, 20 s at most. Nobody else should be able to read the "
+                    "file. Default: none, everybody may. Flag -Y."},
      .sample = "/etc/rollcall.users"},
     {.option = {"admin", TEXT(admin, 1, 255),
                 .help = "Address of the status page, /metrics, /status.json, /healthz, /leader and "

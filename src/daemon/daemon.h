@@ -7,11 +7,11 @@
  * Listeners are bound before the user is dropped; connections are taken after it, when everything
  * stands.
  *
- * With a data directory: it is taken before the port, as the user. The port then answers `version`
- * and `stats` while a thread of its own loads; that thread makes the server whole (keeper,
- * populate, checkpoints) and says READY. Until then there is no reload, and a stop changes nothing
- * on the disk. At the end: the workers, a last checkpoint, the journal, the manifest's word that
- * all is there. Main thread.
+ * With a data directory: it is taken before the port, as the user. While a thread of its own loads,
+ * signals are heard and the status page tells how far it is, but nobody can connect to the port,
+ * there is no reload, and a stop changes nothing on the disk. Then the main thread makes the server
+ * whole (keeper, populate, checkpoints), listens, and says READY. At the end: the workers, a last
+ * checkpoint, the journal, the manifest's word that all is there. Main thread.
  */
 #ifndef ROLLCALL_DAEMON_DAEMON_H
 #define ROLLCALL_DAEMON_DAEMON_H

@@ -212,7 +212,7 @@ void data_destroy(struct data *data)
     follow_destroy(data);
     cold_destroy(data->engine_cold.cold);
     open_files_destroy(data->files);
-    dir_lock_give(data->vfs, &data->dir_lock);
+    dir_lock_give(&data->dir_lock);
     manifest_destroy(data->manifest);
     pthread_mutex_destroy(&data->lock);
     pthread_cond_destroy(&data->bell);

@@ -82,7 +82,7 @@ bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *
 /* After data_recover: for the workers' sinks, and the log all spaces share. NULL before. */
 struct journal *data_journal(struct data *data);
 struct journal_log *data_log(struct data *data);
-/* The file system it lies on. */
+/* Its files, by its path: those of the directory that is locked (store/dir_lock.h). */
 struct vfs *data_vfs(const struct data *data);
 /* Returns what reads dumped tables; NULL: no table is dumped. After data_recover. */
 struct cold *data_cold(const struct data *data);

@@ -92,10 +92,24 @@ bool data_give_number(struct data *data, const char *space, const char *kind, ui
 
 /* ---- the file ---- */
 
+/* The directory is used wherever it is; but the next start looks for it at its path. */
+static void warn_if_moved(struct data *data)
+{
+    bool moved = !vfs_is_in_place(data->vfs);
+
+    if (moved && !data->moved) {
+        log_warning("%s: the data directory was moved away; it is used where it is now, and not "
+                    "found there by a restart: move it back, or stop and change `data`",
+                    data->directory);
+    }
+    data->moved = moved;
+}
+
 bool data_store(struct data *data, char error[DATA_ERROR_MAX])
 {
     char why[MANIFEST_ERROR_MAX];
 
+    warn_if_moved(data);
     return manifest_store(data->vfs, data->directory, data->manifest, why) ||
            data_refuse(error, "%s", why);
 }

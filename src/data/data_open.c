@@ -200,6 +200,7 @@ static bool take_lock(struct data *data, char error[DATA_ERROR_MAX])
                 " is locked: never remove it",
                 data->directory, data->directory);
         }
+        data->vfs = lock->vfs;
         return true;
     case DIR_LOCK_HELD:
         return lock->holder > 0
@@ -325,7 +326,6 @@ static struct data *open_directory(struct vfs *vfs, const struct settings *setti
     thread_cond_init(&data->bell);
     data->vfs = vfs;
     data->directory = memory_strdup(settings->data);
-    data->dir_lock.fd = -1;
     data->threads = settings->threads;
     data->sync = settings->journal.sync;
     data->segment_bytes = settings->journal.segment_bytes;
@@ -334,11 +334,14 @@ static struct data *open_directory(struct vfs *vfs, const struct settings *setti
         follow_create(data, settings);
     }
     data_reconfigure(data, settings);
+    if (!make_directory(data, error) || !take_lock(data, error)) {
+        data_destroy(data);
+        return NULL;
+    }
     data_cold_configure(data, settings);
-    if (!make_directory(data, error) || !take_lock(data, error) ||
-        !(fills ? data_fill_begin(data, error) : data_refuse_filling(data, error)) ||
+    if (!(fills ? data_fill_begin(data, error) : data_refuse_filling(data, error)) ||
         !probe(data, error) ||
-        !data_adopt(vfs, data->directory, settings->replication.follow != NULL, error) ||
+        !data_adopt(data->vfs, data->directory, settings->replication.follow != NULL, error) ||
         !read_manifest(data, error) || !data_open_compare(data, settings, error) ||
         (data->follow != NULL && !data_has_memory(data, data->manifest, error))) {
         data_destroy(data);

@@ -56,7 +56,7 @@ struct data_figures {
 };
 
 struct data {
-    struct vfs *vfs;
+    struct vfs *vfs; /* from the lock on dir_lock.vfs */
     char *directory;
     struct dir_lock dir_lock;
     uint64_t identity;
@@ -70,6 +70,7 @@ struct data {
     pthread_mutex_t lock;
     struct manifest *manifest; /* as it is stored, or was to be stored and is next */
     uint64_t generation;       /* of the last table file: no name is used twice */
+    bool moved;                /* it was not at its path when that was stored last */
     bool leftovers; /* one could not be stored: what those before it named may be there still */
 
     _Atomic uint64_t reign; /* the epoch of the journal's last record */

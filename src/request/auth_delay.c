@@ -9,11 +9,13 @@
 #include "base/memory.h"
 
 #define SECOND_US 1000000ull
+#define HELD_US   (AUTH_DELAY_HELD_S * SECOND_US)
 
 struct slot {
     uint64_t free_us;   /* from here on a password is looked at */
     uint64_t failed_us; /* the last wrong one */
     uint64_t failures;  /* in a row */
+    uint64_t first_us;  /* since when the first in line waits, of all that asked since; 0: none */
 };
 
 struct auth_delay {
@@ -57,11 +59,22 @@ static uint64_t wait_after(uint64_t failures)
     return (seconds < AUTH_DELAY_MAX_S ? seconds : AUTH_DELAY_MAX_S) * SECOND_US;
 }
 
-bool auth_delay_begin(struct auth_delay *delay, uint64_t origin, uint64_t now_us)
+static bool is_turn(const struct slot *slot, uint64_t since_us, uint64_t now_us)
+{
+    return slot->first_us == 0 || (since_us != 0 && since_us <= slot->first_us) ||
+           now_us >= slot->free_us + HELD_US;
+}
+
+bool auth_delay_begin(struct auth_delay *delay, uint64_t origin, uint64_t since_us, uint64_t now_us)
 {
     pthread_mutex_lock(&delay->lock);
-    if (now_us >= slot_of(delay, origin)->free_us) {
+    struct slot *slot = slot_of(delay, origin);
+
+    if (now_us >= slot->free_us && is_turn(slot, since_us, now_us)) {
         return true;
+    }
+    if (since_us != 0 && (slot->first_us == 0 || since_us < slot->first_us)) {
+        slot->first_us = since_us;
     }
     pthread_mutex_unlock(&delay->lock);
     return false;
@@ -82,6 +95,7 @@ void auth_delay_end(struct auth_delay *delay, uint64_t origin, uint64_t now_us, 
 
         slot->failed_us = now_us;
         slot->free_us = wait_us > 0 ? now_us + wait_us : 0;
+        slot->first_us = 0; /* the others ask again */
     }
     pthread_mutex_unlock(&delay->lock);
 }

@@ -3,13 +3,20 @@
  *
  * The first AUTH_DELAY_FREE wrong passwords in a row cost nothing: people mistype. After each
  * further one no password of that address is looked at for AUTH_DELAY_FIRST_S, then twice as long
- * each time, up to AUTH_DELAY_MAX_S. A right one forgives all, so an application that logs in all
- * day long is not locked out by a neighbour behind the same proxy; so does AUTH_DELAY_FORGET_S
- * without a wrong one.
+ * each time, up to AUTH_DELAY_MAX_S. A right one forgives all; so does AUTH_DELAY_FORGET_S without
+ * a wrong one.
  *
  * The delay comes before a password is looked at, and passwords are looked at one after another:
  * neither a new connection nor a thousand at once make guessing faster. An address that waits
  * learns nothing, whatever it sent.
+ *
+ * So a right password waits, too, as only the look could tell it: while a neighbour guesses behind
+ * the same proxy, an application's next login has its turn in the line of those that wait. Whoever
+ * came first is first, if each asks again once a second; one who has gone holds the others up for
+ * AUTH_DELAY_HELD_S. One who waits after one other has its turn within two delays; who guesses on
+ * two connections at once or more can keep all others of its address out. Nothing can be done about
+ * it here: any rule that looks at the right one in time looks at as many guesses in that time.
+ * Connections that are in stay in.
  *
  * What is kept does not grow: AUTH_DELAY_SLOTS slots, chosen by a hash of the origin (net.h:
  * net_conn_origin) with a seed nobody knows. Origins in one slot share its delay. Nothing is ever
@@ -26,8 +33,9 @@
 #define AUTH_DELAY_FREE     2
 #define AUTH_DELAY_FIRST_S  1
 #define AUTH_DELAY_MAX_S    8
+#define AUTH_DELAY_HELD_S   2
 #define AUTH_DELAY_FORGET_S 600
-#define AUTH_DELAY_SLOTS    16384 /* a power of two; 24 bytes each */
+#define AUTH_DELAY_SLOTS    16384 /* a power of two; 32 bytes each */
 
 struct auth_delay;
 
@@ -37,8 +45,10 @@ void auth_delay_destroy(struct auth_delay *delay);
 /*
  * May a password of this origin be looked at now (now_us: clock_monotonic_us)? True: nobody else's
  * is until auth_delay_end(), which must follow at once with whether it was right. False: later.
+ * since_us: it has been waiting since then, or begins to; 0: it does not wait, and is last in line.
  */
-bool auth_delay_begin(struct auth_delay *delay, uint64_t origin, uint64_t now_us);
+bool auth_delay_begin(struct auth_delay *delay, uint64_t origin, uint64_t since_us,
+                      uint64_t now_us);
 void auth_delay_end(struct auth_delay *delay, uint64_t origin, uint64_t now_us, bool right);
 
 #endif

@@ -11,7 +11,8 @@
 #define WAITING_BYTES_MAX 4096u     /* a connection that waits with more would fill the buffers */
 #define USER_SHOWN_MAX    64        /* letters of a user's name in the log */
 
-_Static_assert(WAIT_MAX_US > 2 * AUTH_DELAY_MAX_S * 1000000u, "who waits alone has its turn");
+_Static_assert(WAIT_MAX_US > (2 * AUTH_DELAY_MAX_S + 2) * 1000000u,
+               "who waits alone, or after one other, has its turn");
 _Static_assert(WAITING_BYTES_MAX >= 2 * AUTH_REQUEST_MAX + 2, "a whole login may wait");
 
 static void answer(struct dispatch_worker *worker, const struct request *request,
@@ -53,7 +54,9 @@ static enum attempt attempt(struct dispatch_worker *worker, const struct net_con
     uint64_t origin = net_conn_origin(conn);
     uint64_t now_us = net_worker_now_us(worker->net);
 
-    if (!auth_delay_begin(delay, origin, now_us)) {
+    uint64_t since_us = worker->conn->login_since_us;
+
+    if (!auth_delay_begin(delay, origin, since_us != 0 ? since_us : now_us, now_us)) {
         return ATTEMPT_LATER;
     }
     bool right = is_right(worker, asked);

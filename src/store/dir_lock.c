@@ -34,33 +34,39 @@ static bool is_unsupported(int error)
            error == ENOSYS;
 }
 
-static enum dir_lock_result dir_lock_acquire(struct vfs *vfs, struct dir_lock *lock, int fd)
+static enum dir_lock_result dir_lock_acquire(struct dir_lock *lock, int fd)
 {
-    if (fd < 0) {
-        return DIR_LOCK_FAILED;
-    }
-    if (vfs->functions->lock(vfs, fd) == 0) {
-        lock->fd = fd;
+    lock->fd = fd;
+    if (fd >= 0 && lock->vfs->functions->lock(lock->vfs, fd) == 0) {
         return DIR_LOCK_TAKEN;
     }
-    vfs_close(vfs, fd);
-    return is_held(errno) ? DIR_LOCK_HELD : DIR_LOCK_FAILED;
+    return fd >= 0 && is_held(errno) ? DIR_LOCK_HELD : DIR_LOCK_FAILED;
 }
 
 static enum dir_lock_result take_either(struct vfs *vfs, const char *directory, int make,
                                         struct dir_lock *lock)
 {
-    *lock = (struct dir_lock){.fd = -1};
+    *lock = (struct dir_lock){0};
     int fd = vfs->functions->open(vfs, directory, O_RDONLY | O_DIRECTORY);
-    enum dir_lock_result result = dir_lock_acquire(vfs, lock, fd);
-    if (result == DIR_LOCK_FAILED && fd >= 0 && is_unsupported(errno)) {
+    if (fd < 0) {
+        return DIR_LOCK_FAILED;
+    }
+    lock->vfs = vfs_hold(vfs, directory, fd);
+    lock->directory = fd;
+    enum dir_lock_result result = dir_lock_acquire(lock, fd);
+    if (result == DIR_LOCK_FAILED && is_unsupported(errno)) {
         lock->weak = true;
         result =
-            dir_lock_acquire(vfs, lock, vfs_open_in(vfs, directory, DIR_LOCK_NAME, O_RDWR | make));
+            dir_lock_acquire(lock, vfs_open_in(lock->vfs, directory, DIR_LOCK_NAME, O_RDWR | make));
     }
+    int error = errno;
     if (result == DIR_LOCK_HELD) {
-        lock->holder = read_holder(vfs, directory);
+        lock->holder = read_holder(lock->vfs, directory);
     }
+    if (result != DIR_LOCK_TAKEN) {
+        dir_lock_give(lock);
+    }
+    errno = error;
     return result;
 }
 
@@ -73,7 +79,7 @@ bool dir_lock_is_held(struct vfs *vfs, const char *directory)
 {
     struct dir_lock lock;
     bool held = take_either(vfs, directory, 0, &lock) == DIR_LOCK_HELD;
-    dir_lock_give(vfs, &lock);
+    dir_lock_give(&lock);
     return held;
 }
 
@@ -91,10 +97,16 @@ bool dir_lock_sign(struct vfs *vfs, const char *directory)
     return signed_it;
 }
 
-void dir_lock_give(struct vfs *vfs, struct dir_lock *lock)
+void dir_lock_give(struct dir_lock *lock)
 {
-    if (lock->fd >= 0) {
-        vfs->functions->close(vfs, lock->fd);
-        lock->fd = -1;
+    struct vfs *vfs = lock->vfs;
+    if (vfs == NULL) {
+        return;
     }
+    if (lock->fd != lock->directory) {
+        vfs_close(vfs, lock->fd);
+    }
+    vfs_close(vfs, lock->directory);
+    vfs_let_go(vfs);
+    lock->vfs = NULL;
 }

@@ -6,6 +6,10 @@
  * messages alone. Where a file system cannot lock a directory (NFS locks only what may be written),
  * DIR/lock is locked in its place, and must not be removed there.
  *
+ * Who has the lock uses the directory by lock.vfs: then its files are always those of the directory
+ * that is locked. Were they found by its path, a directory that was moved away would have its next
+ * files made, and replaced, in whatever was made in its place, which another may have locked.
+ *
  * It is an flock: it ends with the process, and it is seen by all processes of a machine, in other
  * containers too; by another machine only if the file system passes it on, as NFS does.
  *
@@ -21,9 +25,11 @@
 #define DIR_LOCK_NAME "lock"
 
 struct dir_lock {
-    int fd;      /* -1: not taken */
-    bool weak;   /* on DIR/lock, which must not be removed */
-    long holder; /* HELD: the process that has it; 0: not known */
+    struct vfs *vfs; /* the directory's files; NULL: not taken */
+    int directory;   /* open on it */
+    int fd;          /* what is locked: that, or DIR/lock */
+    bool weak;       /* on DIR/lock, which must not be removed */
+    long holder;     /* HELD: the process that has it; 0: not known */
 };
 
 enum dir_lock_result {
@@ -38,6 +44,7 @@ enum dir_lock_result dir_lock_take(struct vfs *vfs, const char *directory, struc
 bool dir_lock_sign(struct vfs *vfs, const char *directory);
 /* For a look beside the holder; makes no file. */
 bool dir_lock_is_held(struct vfs *vfs, const char *directory);
-void dir_lock_give(struct vfs *vfs, struct dir_lock *lock); /* not taken: no-op */
+/* Ends lock.vfs with it. Not taken: no-op. */
+void dir_lock_give(struct dir_lock *lock);
 
 #endif

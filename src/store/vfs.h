@@ -72,6 +72,16 @@ struct vfs {
 
 struct vfs *vfs_real(void); /* shared, never freed */
 
+/*
+ * Returns vfs_real() but for one directory: its path, and all below, leads to what fd is open on,
+ * wherever that is moved to and whatever lies at the path then. fd stays the caller's, open until
+ * vfs_let_go(). Of any other vfs: that itself, as nobody else moves its directories.
+ */
+struct vfs *vfs_hold(struct vfs *vfs, const char *directory, int fd);
+void vfs_let_go(struct vfs *held); /* of vfs_hold(): frees it. Another: no-op */
+/* Returns whether the path itself leads there, too, or cannot be looked at. Another: true. */
+bool vfs_is_in_place(const struct vfs *held);
+
 /* Reads or writes all of `bytes`, over short reads and writes. read: returns the bytes read, fewer
  * only at the file's end; -1 with errno. write: false with errno. */
 ssize_t vfs_read_all(struct vfs *vfs, int fd, void *to, size_t bytes, uint64_t offset);

@@ -5,14 +5,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/memory.h"
 
 #define FILE_MODE      0600
 #define DIRECTORY_MODE 0700
@@ -25,11 +28,50 @@
         (result) = (call);                                                                         \
     } while ((result) == -1 && errno == EINTR)
 
+static const struct vfs_functions real_functions;
+
+struct real {
+    struct vfs vfs;
+    char *directory; /* NULL: none is held */
+    size_t length;   /* of it */
+    int fd;          /* open on it */
+};
+
+/* What the system finds a path by. */
+struct place {
+    int fd;
+    const char *path;
+};
+
+/* NULL: it holds none. A table with some of these functions in it is another's, with no more than
+ * a struct vfs. */
+static const struct real *real_held(const struct vfs *vfs)
+{
+    const struct real *real = (const struct real *)vfs;
+    return vfs->functions == &real_functions && real->directory != NULL ? real : NULL;
+}
+
+static struct place real_place(const struct vfs *vfs, const char *path)
+{
+    const struct real *real = real_held(vfs);
+    if (real == NULL || strncmp(path, real->directory, real->length) != 0) {
+        return (struct place){AT_FDCWD, path};
+    }
+    const char *rest = path + real->length;
+    if (*rest != '/' && *rest != '\0') {
+        return (struct place){AT_FDCWD, path};
+    }
+    while (*rest == '/') {
+        rest++;
+    }
+    return (struct place){real->fd, *rest != '\0' ? rest : "."};
+}
+
 static int real_open(struct vfs *vfs, const char *path, int flags)
 {
-    (void)vfs;
+    struct place at = real_place(vfs, path);
     int fd;
-    REPEAT(fd, open(path, flags | O_CLOEXEC, FILE_MODE));
+    REPEAT(fd, openat(at.fd, at.path, flags | O_CLOEXEC, FILE_MODE));
     return fd;
 }
 
@@ -122,33 +164,33 @@ static int real_allocate(struct vfs *vfs, int fd, uint64_t bytes)
 
 static int real_rename(struct vfs *vfs, const char *from, const char *to)
 {
-    (void)vfs;
-    return rename(from, to);
+    struct place old = real_place(vfs, from), new = real_place(vfs, to);
+    return renameat(old.fd, old.path, new.fd, new.path);
 }
 
 static int real_link(struct vfs *vfs, const char *from, const char *to)
 {
-    (void)vfs;
-    return link(from, to);
+    struct place old = real_place(vfs, from), new = real_place(vfs, to);
+    return linkat(old.fd, old.path, new.fd, new.path, 0);
 }
 
 static int real_unlink(struct vfs *vfs, const char *path)
 {
-    (void)vfs;
-    return unlink(path);
+    struct place at = real_place(vfs, path);
+    return unlinkat(at.fd, at.path, 0);
 }
 
 static int real_mkdir(struct vfs *vfs, const char *path)
 {
-    (void)vfs;
-    return mkdir(path, DIRECTORY_MODE);
+    struct place at = real_place(vfs, path);
+    return mkdirat(at.fd, at.path, DIRECTORY_MODE);
 }
 
 static int real_mode(struct vfs *vfs, const char *path)
 {
-    (void)vfs;
+    struct place at = real_place(vfs, path);
     struct stat found;
-    return stat(path, &found) == 0 ? (int)(found.st_mode & ALLPERMS) : -1;
+    return fstatat(at.fd, at.path, &found, 0) == 0 ? (int)(found.st_mode & ALLPERMS) : -1;
 }
 
 static int real_sync_dir(struct vfs *vfs, const char *path)
@@ -167,9 +209,10 @@ static int real_sync_dir(struct vfs *vfs, const char *path)
 
 static int real_list(struct vfs *vfs, const char *path, vfs_entry_fn *entry, void *context)
 {
-    (void)vfs;
-    DIR *directory = opendir(path); /* has O_CLOEXEC */
+    int fd = real_open(vfs, path, O_RDONLY | O_DIRECTORY);
+    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
     if (!directory) {
+        vfs_close(vfs, fd);
         return -1;
     }
     for (;;) {
@@ -217,35 +260,77 @@ static uint64_t real_boot(struct vfs *vfs)
 static uint64_t real_free_bytes(struct vfs *vfs, const char *path)
 {
     struct statvfs disk;
-    (void)vfs;
-    return statvfs(path, &disk) == 0 ? (uint64_t)disk.f_bavail * disk.f_frsize : 0;
+    int fd = real_open(vfs, path, O_RDONLY | O_DIRECTORY);
+    bool known = fd >= 0 && fstatvfs(fd, &disk) == 0;
+    vfs_close(vfs, fd);
+    return known ? (uint64_t)disk.f_bavail * disk.f_frsize : 0;
 }
+
+static const struct vfs_functions real_functions = {
+    .open = real_open,
+    .close = real_close,
+    .pread = real_pread,
+    .pwrite = real_pwrite,
+    .fdatasync = real_fdatasync,
+    .writeback = real_writeback,
+    .readahead = real_readahead,
+    .allocate = real_allocate,
+    .truncate = real_truncate,
+    .size = real_size,
+    .rename = real_rename,
+    .link = real_link,
+    .unlink = real_unlink,
+    .mkdir = real_mkdir,
+    .mode = real_mode,
+    .sync_dir = real_sync_dir,
+    .list = real_list,
+    .lock = real_lock,
+    .now_us = real_now_us,
+    .free_bytes = real_free_bytes,
+    .boot = real_boot,
+};
 
 struct vfs *vfs_real(void)
 {
-    static const struct vfs_functions functions = {
-        .open = real_open,
-        .close = real_close,
-        .pread = real_pread,
-        .pwrite = real_pwrite,
-        .fdatasync = real_fdatasync,
-        .writeback = real_writeback,
-        .readahead = real_readahead,
-        .allocate = real_allocate,
-        .truncate = real_truncate,
-        .size = real_size,
-        .rename = real_rename,
-        .link = real_link,
-        .unlink = real_unlink,
-        .mkdir = real_mkdir,
-        .mode = real_mode,
-        .sync_dir = real_sync_dir,
-        .list = real_list,
-        .lock = real_lock,
-        .now_us = real_now_us,
-        .free_bytes = real_free_bytes,
-        .boot = real_boot,
-    };
-    static const struct vfs real = {&functions};
-    return (struct vfs *)&real; /* it has no state: nobody writes to it */
+    static const struct real real = {.vfs = {&real_functions}, .fd = -1};
+    return (struct vfs *)&real.vfs; /* it has no state: nobody writes to it */
+}
+
+/* ---- a directory that is held ---- */
+
+struct vfs *vfs_hold(struct vfs *vfs, const char *directory, int fd)
+{
+    if (vfs != vfs_real()) {
+        return vfs;
+    }
+    CHECK(fd >= 0 && *directory != '\0');
+    struct real *held = memory_zalloc(sizeof(*held));
+
+    held->vfs.functions = &real_functions;
+    held->directory = memory_strdup(directory);
+    held->length = strlen(directory);
+    held->fd = fd;
+    return &held->vfs;
+}
+
+void vfs_let_go(struct vfs *held)
+{
+    const struct real *real = real_held(held);
+    if (real != NULL) {
+        free(real->directory);
+        free(held);
+    }
+}
+
+bool vfs_is_in_place(const struct vfs *held)
+{
+    const struct real *real = real_held(held);
+    struct stat there, ours;
+    if (real == NULL || fstat(real->fd, &ours) != 0) {
+        return true;
+    }
+    if (stat(real->directory, &there) != 0) {
+        return errno != ENOENT && errno != ENOTDIR;
+    }
+    return there.st_dev == ours.st_dev && there.st_ino == ours.st_ino;
 }

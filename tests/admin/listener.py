@@ -15,6 +15,9 @@ import time
 import admin_site as site
 from admin_site import Site
 
+sys.path.append(os.path.join(site.protocol.TOP, "tests", "recovery"))
+from victim import seed_of_run  # noqa: E402
+
 PAGE_MAX = 60 << 10
 CONNECTIONS_MAX = 64
 HOSTILE = 10000
@@ -396,8 +399,7 @@ def hostile_request(rng):
 
 
 def test_hostile(here):
-    rng = random.Random(int(os.environ.get("ROLLCALL_TEST_SEED", "1") or 1)
-                        if os.environ.get("ROLLCALL_TEST_SEED") != "random" else None)
+    rng = random.Random(seed_of_run())
     open_ones = []
     for _ in range(HOSTILE):
         client = here.connect()

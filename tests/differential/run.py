@@ -427,7 +427,7 @@ def main():
     if seed == "random":
         seed = str(random.SystemRandom().getrandbits(32))
     scale = int(os.environ.get("ROLLCALL_TEST_SCALE") or 100)
-    print("seed %s" % seed)
+    print("ROLLCALL_TEST_SEED=%s" % seed, flush=True)
     failed = 0
     first_id = 1
     for pool, dialect in itertools.product(operations.POOLS, operations.DIALECTS):

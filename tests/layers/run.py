@@ -505,8 +505,7 @@ def main():
         print(NAMES[at] + "".join(", %s %d" % figure for figure in stack.figures[at].items()))
         if not stack.figures[at]["misses_incomplete"]:
             problems.append("no record was incomplete in " + NAMES[at])
-    print("%d of %d steps stale (ROLLCALL_TEST_SEED=%d)" % (
-        application.stale, application.steps, seed))
+    print("%d of %d steps stale" % (application.stale, application.steps))
     for problem in problems:
         print("FAIL " + problem)
     return 1 if application.stale or problems else 0

@@ -545,7 +545,6 @@ def main():
     gc.disable()  # nothing here has cycles, and to look for them takes a third of the time
     seed = seed_of_run(options.seed)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
-    print("seed %d" % seed)
     folder = Folder(options.directory)
     try:
         problem = Cold(folder, options, seed).run()

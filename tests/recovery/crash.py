@@ -400,7 +400,6 @@ def arguments():
 def main():
     options = arguments()
     seed = seed_of_run(options.seed)
-    print("seed %d" % seed)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
     if options.self_test or len(sys.argv) == 1:
         if not self_test(options, seed):

@@ -264,7 +264,6 @@ def main():
     if os.geteuid() != 0:
         print("SKIP: a full disk: mounting one needs root")
         return SKIPPED
-    print("seed %d" % seed)
     for oldest in parts:
         status = part(oldest, options, seed)
         if status != 0:

@@ -254,7 +254,6 @@ def run(case, rand):
 def main():
     words = sys.argv[1:]
     seed = seed_of_run(int(words[1]) if words[:1] == ["--seed"] else 0)
-    print("seed %d" % seed)
     rand = random.Random(seed)
     failed = [case for case in (killed_while_it_grows, parts_in_files, full) if not run(case, rand)]
     return 1 if failed else 0

@@ -24,6 +24,7 @@ VALUES = {"memory": "64MiB", "oldest": "refuse", "table_size": "64KiB", "tables"
 REFUSAL_S = 30
 IDS = range(1, 3001)  # more than the first that a row keeps apart
 DUMPED_IDS = 30000  # several tables of such
+MUCH = 120  # rounds of 500: two segments
 OTHER_UID = 1
 WORDS = rb"rollcalld: (error: )?.*"
 
@@ -127,6 +128,54 @@ def two_daemons(folder):
         first.kill_now()  # a lock must not outlive its daemon
     finally:
         first.kill()
+
+
+def moved_away(folder):
+    """The directory is moved, and another daemon makes one at its path: each stays with its own."""
+    away = folder.data + ".away"
+    first, second = Victim(folder), None
+    try:
+        first.serve()
+        os.rename(folder.data, away)
+        folder.own(folder.data)
+        second = Victim(folder)
+        second.serve()
+        count_much(second, 1)
+        problem = second.stop(False)
+        if problem:
+            raise Failure(problem)
+        before = contents(folder.data)
+        count_much(first, MUCH)
+        problem = first.stop(False)
+        if problem:
+            raise Failure("the first: " + problem)
+        if contents(folder.data) != before:
+            raise Failure("the first wrote in the second's: %s, were %s" % (
+                sorted(contents(folder.data)), sorted(before)))
+        if "the data directory was moved" not in first.output():
+            raise Failure("the first does not say that it was moved:\n" + first.output())
+    finally:
+        for daemon in filter(None, (first, second)):
+            daemon.kill()
+        shutil.rmtree(folder.data)
+        os.rename(away, folder.data)
+
+
+def count_much(daemon, rounds):
+    """Segments of journal, and a checkpoint after them."""
+    client = daemon.connect()
+    block = range(IDS.stop, IDS.stop + 500)
+    for _ in range(rounds):
+        client.ask(b"".join(b"set feed:%d.read 0 0 1\r\n1\r\n" % one for one in block),
+                   (b"STORED\r\n" * len(block),))
+    made = int(client.stats(b"")["checkpoints"])
+    until = time.monotonic() + REFUSAL_S
+    while int(client.stats(b"")["checkpoints"]) < made + 2:  # one may be running
+        if time.monotonic() > until:
+            raise Failure("no checkpoint:\n" + daemon.output())
+        daemon.signal(signal.SIGUSR2)
+        time.sleep(0.05)
+    client.socket.close()
 
 
 def refused_second(folder, words):
@@ -339,7 +388,7 @@ def dumps_max_lowered(folder):
                    lambda text: text.replace("  feed:\n", "  feed:\n    dumps-max: 1\n", 1))
 
 
-CASES = (two_daemons, read_only, open_to_others, mounted_read_only, wrong_owner, newer_manifest,
+CASES = (two_daemons, moved_away, read_only, open_to_others, mounted_read_only, wrong_owner, newer_manifest,
          damaged_manifest, cut_manifest, no_manifest, damaged_table, swapped_tables,
          missing_table, space_missing, space_of_other_kind, slot_missing, dumps_max_lowered)
 

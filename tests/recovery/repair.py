@@ -27,7 +27,7 @@ import subprocess
 import sys
 
 import judge
-from victim import DATA, FALSE_POSITIVES, Failure, Folder, Victim, protocol, scale_of_run
+from victim import DATA, FALSE_POSITIVES, Failure, Folder, Victim, protocol, scale_of_run, seed_of_run
 
 PAGE = 4096
 IDS = 24000  # written by the first daemon: several dumped tables of each space
@@ -560,12 +560,12 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     scale = scale_of_run()
     parser = argparse.ArgumentParser(description="See the top of this file.")
-    parser.add_argument("--seed", type=int,
-                        default=int(os.environ.get("ROLLCALL_TEST_SEED") or 0) if scale > 100 else 1)
+    parser.add_argument("--seed", type=int, default=0 if scale > 100 else 1,
+                        help="0: as $ROLLCALL_TEST_SEED says")
     parser.add_argument("--rounds", type=int, default=max(1, ROUNDS * scale // 100))
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
-    print("seed %d" % options.seed)
+    options.seed = seed_of_run(options.seed)
     folder = Folder()
     try:
         configure(folder)

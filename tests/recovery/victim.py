@@ -55,11 +55,14 @@ checkpoint: {every: %(every)s, journal: %(journal)s}
 
 
 def seed_of_run(given=0):
-    """The seed that an option gave, else $ROLLCALL_TEST_SEED: a number (unset: 1), or random."""
-    if given:
-        return given
+    """The seed that an option gave, else $ROLLCALL_TEST_SEED: a number (unset: 1), or random.
+
+    It is printed at once: a run that is cut short, or fails in its own way, can be had again.
+    """
     said = os.environ.get("ROLLCALL_TEST_SEED") or "1"
-    return random.SystemRandom().getrandbits(31) if said == "random" else int(said)
+    seed = given or (random.SystemRandom().getrandbits(31) if said == "random" else int(said))
+    print("ROLLCALL_TEST_SEED=%d" % seed, flush=True)
+    return seed
 
 
 def scale_of_run():

@@ -21,9 +21,16 @@ static uint64_t new_seed(void)
     return bits;
 }
 
+static void print_seed(uint64_t seed)
+{
+    printf("ROLLCALL_TEST_SEED=%" PRIu64 "\n", seed);
+    fflush(stdout); /* it is wanted most when the test aborts */
+}
+
+static uint64_t drawn; /* and printed; 0: none */
+
 uint64_t test_seed_of_run(void)
 {
-    static uint64_t drawn;
     const char *text = getenv("ROLLCALL_TEST_SEED");
 
     if (text == NULL || *text == '\0') {
@@ -34,6 +41,7 @@ uint64_t test_seed_of_run(void)
     }
     if (drawn == 0) {
         drawn = new_seed();
+        print_seed(drawn);
     }
     return drawn;
 }
@@ -41,8 +49,9 @@ uint64_t test_seed_of_run(void)
 uint64_t test_seed(void)
 {
     uint64_t seed = test_seed_of_run();
-    printf("ROLLCALL_TEST_SEED=%" PRIu64 "\n", seed);
-    fflush(stdout); /* it is wanted most when the test aborts */
+    if (drawn == 0) {
+        print_seed(seed);
+    }
     return seed;
 }
 

@@ -19,7 +19,8 @@ struct test_random {
     uint64_t state;
 };
 
-/* The seed of this run; test_seed() prints it. Any thread, once one call has returned. */
+/* The seed of this run; test_seed() prints it, and whoever draws one. Any thread, once one call has
+ * returned. */
 uint64_t test_seed(void);
 uint64_t test_seed_of_run(void);
 /* `usual` scaled as the environment says, at least 1. */

@@ -330,7 +330,6 @@ def main():
     options = parser.parse_args()
     seed = seed_of_run(options.seed)
     rng = random.Random(seed)
-    print("seed %d" % seed, flush=True)
     refusals(options)
     restores(options, rng)
     for number in range(options.rounds):

@@ -213,13 +213,13 @@ static int backup_run(struct backup *backup)
         verb_complain(stderr, "%s", backup->copy.error);
     }
     backup_let_go(&backup->set);
-    dir_lock_give(vfs_real(), &backup->lock);
+    dir_lock_give(&backup->lock);
     return done ? VERB_SOUND : VERB_DAMAGED;
 }
 
 int backup_main(int argc, char **argv)
 {
-    struct backup backup = {.lock = {.fd = -1}};
+    struct backup backup = {0};
 
     wire_target_init(&backup.target);
     int status = arguments_take(&backup_line, argc, argv, &backup);

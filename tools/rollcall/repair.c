@@ -224,7 +224,7 @@ static enum verb_exit repair_run(struct repair *repair)
 enum verb_exit repair_directory(struct vfs *vfs, const struct repair_options *options, FILE *out,
                                 FILE *errors)
 {
-    struct repair repair = {.vfs = vfs, .options = options, .out = out, .errors = errors};
+    struct repair repair = {.options = options, .out = out, .errors = errors};
     struct dir_lock lock;
     switch (dir_lock_take(vfs, options->directory, &lock)) {
     case DIR_LOCK_TAKEN:
@@ -235,11 +235,12 @@ enum verb_exit repair_directory(struct vfs *vfs, const struct repair_options *op
     case DIR_LOCK_FAILED:
         return verb_complain(errors, "%s: %s", options->directory, strerror(errno));
     }
-    enum verb_exit status = data_is_filling(vfs, options->directory)
+    repair.vfs = lock.vfs;
+    enum verb_exit status = data_is_filling(lock.vfs, options->directory)
                                 ? verb_complain(errors, DATA_FILLING_WORDS, options->directory)
                                 : repair_run(&repair);
     manifest_destroy(repair.manifest);
-    dir_lock_give(vfs, &lock);
+    dir_lock_give(&lock);
     return status;
 }
 

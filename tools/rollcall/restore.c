@@ -218,7 +218,7 @@ static const struct arguments restore_line = {
 
 int restore_main(int argc, char **argv)
 {
-    struct restore restore = {.lock = {.fd = -1}};
+    struct restore restore = {0};
     int status = arguments_take(&restore_line, argc, argv, &restore);
 
     if (status >= 0) {
@@ -248,6 +248,6 @@ int restore_main(int argc, char **argv)
     }
     backup_let_go(&restore.set);
     backup_list_fini(&restore.list);
-    dir_lock_give(vfs_real(), &restore.lock);
+    dir_lock_give(&restore.lock);
     return done ? VERB_SOUND : VERB_DAMAGED;
 }

@@ -32,12 +32,23 @@ static int drop(void **state)
 
 static bool try(uint64_t origin, uint64_t now_us, bool right)
 {
-    bool may = auth_delay_begin(delay, origin, now_us);
+    bool may = auth_delay_begin(delay, origin, 0, now_us);
 
     if (may) {
         auth_delay_end(delay, origin, now_us, right);
     }
     return may;
+}
+
+/* Asks once, as one that has waited since then does each second. */
+static bool waits(uint64_t since_us, uint64_t now_us)
+{
+    bool may = auth_delay_begin(delay, 1, since_us, now_us);
+
+    if (may) {
+        auth_delay_end(delay, 1, now_us, false);
+    }
+    return !may;
 }
 
 static void fail_free(uint64_t origin, uint64_t now_us)
@@ -74,6 +85,43 @@ static void test_waits(void **state)
         assert_false(try(1, BEGAN_US + 1, i % 2 != 0));
     }
     assert_true(try(1, BEGAN_US + SECOND_US, true));
+}
+
+/* Whoever came first has the next turn, in whatever order they ask; one who does not wait is last.
+ */
+static void test_line(void **state)
+{
+    const uint64_t one = BEGAN_US + 1, two = BEGAN_US + 2, three = BEGAN_US + 3;
+    uint64_t free_us = BEGAN_US + SECOND_US;
+
+    (void)state;
+    fail_free(1, BEGAN_US);
+    assert_true(waits(two, BEGAN_US + 2));
+    assert_true(waits(one, BEGAN_US + 2));
+    assert_true(waits(three, BEGAN_US + 3));
+    assert_true(waits(three, free_us));
+    assert_true(waits(two, free_us));
+    assert_true(waits(0, free_us));
+    assert_false(waits(one, free_us));
+    assert_true(waits(three, free_us));
+    assert_true(waits(two, free_us));
+    free_us += 2 * SECOND_US;
+    assert_true(waits(three, free_us));
+    assert_false(waits(two, free_us));
+}
+
+/* One who has gone holds the others up, but not for long. */
+static void test_gone(void **state)
+{
+    const uint64_t free_us = BEGAN_US + SECOND_US;
+
+    (void)state;
+    fail_free(1, BEGAN_US);
+    assert_true(waits(BEGAN_US, BEGAN_US));
+    assert_true(waits(BEGAN_US + 1, free_us));
+    assert_true(waits(BEGAN_US + 1, free_us + AUTH_DELAY_HELD_S * SECOND_US - 1));
+    assert_false(waits(BEGAN_US + 1, free_us + AUTH_DELAY_HELD_S * SECOND_US));
+    assert_false(waits(0, free_us + 10 * SECOND_US)); /* nobody waits */
 }
 
 static void test_forgives(void **state)
@@ -155,8 +203,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, drop)
     const struct CMUnitTest tests[] = {
-        TEST(test_grows),      TEST(test_waits),     TEST(test_forgives),
-        TEST(test_older_time), TEST(test_addresses), TEST(test_threads),
+        TEST(test_grows),    TEST(test_waits),      TEST(test_line),      TEST(test_gone),
+        TEST(test_forgives), TEST(test_older_time), TEST(test_addresses), TEST(test_threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,7 +149,7 @@ static void guess_wrong(unsigned later_s)
 
     for (unsigned s = AUTH_DELAY_FIRST_S; s < AUTH_DELAY_MAX_S; s *= 2) {
         time_us += s * SECOND_US;
-        assert_true(auth_delay_begin(delay, origin, time_us));
+        assert_true(auth_delay_begin(delay, origin, 0, time_us));
         auth_delay_end(delay, origin, time_us, false);
     }
 }
@@ -307,6 +307,44 @@ static void test_delay(void **state)
     close(in);
 }
 
+/* Wrong passwords of before: the next is looked at in a second, the one after it as late as any. */
+static void guess_before(uint64_t origin)
+{
+    struct auth_delay *delay = harness.server->auth_delay;
+    unsigned sum_s = 0;
+
+    pass(2 * AUTH_DELAY_MAX_S); /* the clock has come so far */
+    uint64_t time_us = clock_monotonic_us() - (2 * AUTH_DELAY_MAX_S - 2) * SECOND_US;
+
+    for (unsigned i = 0, s = 0; s < AUTH_DELAY_MAX_S; i++) {
+        assert_true(auth_delay_begin(delay, origin, 0, time_us + sum_s * SECOND_US));
+        auth_delay_end(delay, origin, time_us + sum_s * SECOND_US, false);
+        s = i < AUTH_DELAY_FREE ? 0 : s == 0 ? AUTH_DELAY_FIRST_S : 2 * s;
+        sum_s += s;
+    }
+}
+
+/* Turns come in the order of waiting, not in that of the connections. */
+static void test_line(void **state)
+{
+    int in = log_in(), early = harness_connect(&harness), late = harness_connect(&harness);
+
+    (void)state;
+    harness_ask(early, "x\r\n", "CLIENT_ERROR unauthenticated\r\n"); /* it is known first */
+    guess_before(net_peer_origin(in));
+    harness_say(late, WRONG);
+    await(in, "auth_delayed", 1);
+    harness_say(early, RIGHT);
+    await(in, "auth_delayed", 2);
+    harness_expect(late, NO);
+    assert_true(says_nothing(early));
+    pass(AUTH_DELAY_MAX_S);
+    harness_expect(early, "STORED\r\n");
+    close(early);
+    close(late);
+    close(in);
+}
+
 /* The bound of the wait: then the answer is no, though the password was right. */
 static void test_wait_ends(void **state)
 {
@@ -349,7 +387,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_nothing_else), TEST(test_login_again), TEST(test_login_again_in_a_pipe),
-        TEST(test_delay),        TEST(test_wait_ends),   TEST(test_long_waits),
+        TEST(test_delay),        TEST(test_line),        TEST(test_wait_ends),
+        TEST(test_long_waits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

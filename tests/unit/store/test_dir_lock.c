@@ -30,7 +30,7 @@ static void expect(struct vfs *vfs, enum dir_lock_result wanted, long holder)
     assert_int_equal(dir_lock_take(vfs, DIRECTORY, &lock), wanted);
     assert_int_equal(lock.holder, holder);
     assert_int_equal(dir_lock_is_held(vfs, DIRECTORY), true);
-    dir_lock_give(vfs, &lock);
+    dir_lock_give(&lock);
 }
 
 static void test_taken(void **state)
@@ -48,8 +48,8 @@ static void test_taken(void **state)
     expect(vfs, DIR_LOCK_HELD, 0);
     files_write(vfs, LOCK_FILE, "not a number", false);
     expect(vfs, DIR_LOCK_HELD, 0);
-    dir_lock_give(vfs, &lock);
-    dir_lock_give(vfs, &lock);
+    dir_lock_give(&lock);
+    dir_lock_give(&lock);
     assert_false(dir_lock_is_held(vfs, DIRECTORY));
 }
 
@@ -60,7 +60,7 @@ static void test_killed(void **state)
     vfs_sim_kill(*state);
     struct vfs *vfs = vfs_sim_vfs(*state);
     assert_int_equal(dir_lock_take(vfs, DIRECTORY, &lock), DIR_LOCK_TAKEN);
-    dir_lock_give(vfs, &lock);
+    dir_lock_give(&lock);
 }
 
 /* NFS: a directory is not locked, its file is. */
@@ -78,7 +78,7 @@ static void test_weak(void **state)
     struct dir_lock other;
     assert_int_equal(dir_lock_take(vfs, DIRECTORY, &other), DIR_LOCK_HELD);
     assert_int_equal(other.holder, 4711);
-    dir_lock_give(vfs, &lock);
+    dir_lock_give(&lock);
 }
 
 static void test_failed(void **state)
@@ -91,7 +91,7 @@ static void test_failed(void **state)
     assert_int_equal(dir_lock_take(vfs, DIRECTORY, &lock), DIR_LOCK_FAILED);
     assert_int_equal(errno, EIO);
     assert_false(dir_lock_is_held(vfs, DIRECTORY));
-    dir_lock_give(vfs, &lock);
+    dir_lock_give(&lock);
 }
 
 #define UNIT(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

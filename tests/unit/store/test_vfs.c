@@ -108,6 +108,45 @@ static void count_entry(void *context, const char *name)
     *seen |= strcmp(name, "file") == 0 ? 1u : strcmp(name, "other") == 0 ? 2u : 4u;
 }
 
+/* Of a held directory that is moved the files are made where it is, not where another took its
+ * place; what is not below it is found as ever. */
+static void test_real_held(void **state)
+{
+    struct folder *folder = *state;
+    const struct vfs_functions *functions = folder->vfs->functions;
+    char away[160], inner[192], moved[192];
+    snprintf(away, sizeof(away), "%s/away", folder->path);
+    snprintf(inner, sizeof(inner), "%s/x", folder->other);
+    snprintf(moved, sizeof(moved), "%s/x", away);
+    assert_int_equal(functions->mkdir(folder->vfs, folder->other), 0);
+    int fd = files_open(folder->vfs, folder->other, O_RDONLY | O_DIRECTORY);
+    struct vfs *held = vfs_hold(folder->vfs, folder->other, fd);
+    assert_true(vfs_is_in_place(held));
+    assert_int_equal(functions->rename(folder->vfs, folder->other, away), 0);
+    assert_false(vfs_is_in_place(held));
+    assert_int_equal(functions->mkdir(folder->vfs, folder->other), 0);
+    assert_false(vfs_is_in_place(held));
+
+    assert_true(vfs_replace_file(held, folder->other, "x", "abc", 3));
+    assert_true(files_hold(held, inner, "abc"));
+    assert_true(files_hold(folder->vfs, moved, "abc"));
+    assert_false(files_exist(folder->vfs, inner));
+    unsigned seen = 0;
+    assert_int_equal(functions->list(held, folder->other, count_entry, &seen), 0);
+    assert_int_equal(seen, 4);
+    assert_int_equal(functions->mode(held, folder->other), 0700);
+    assert_true(functions->free_bytes(held, folder->other) > 0);
+    assert_int_equal(functions->link(held, inner, folder->file), 0);
+    assert_true(files_hold(folder->vfs, folder->file, "abc"));
+    assert_int_equal(functions->unlink(held, inner), 0);
+    assert_int_equal(functions->mkdir(held, inner), 0);
+
+    assert_int_equal(rmdir(moved), 0);
+    vfs_let_go(held);
+    files_close(folder->vfs, fd);
+    assert_int_equal(rmdir(away), 0);
+}
+
 static void test_real_names(void **state)
 {
     struct folder *folder = *state;
@@ -418,6 +457,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_real_files, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_real_allocate, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_real_held, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_real_names, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_real_lock, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_real_direct, folder_setup, folder_teardown),
