@@ -343,6 +343,8 @@ enum dispatch_end dispatch_records_export(struct dispatch_worker *worker,
                                           const struct request *request, const char *space,
                                           uint64_t from);
 void dispatch_records_closed(struct dispatch_worker *worker, const struct net_conn *conn);
+/* Is it in the midst of a list? */
+bool dispatch_records_lists(const struct dispatch_worker *worker, const struct net_conn *conn);
 
 /* dispatch_follow.c: the answers of a node that follows another */
 void dispatch_follow_look(struct dispatch_worker *worker); /* as its turns begin */

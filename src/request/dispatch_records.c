@@ -4,7 +4,8 @@
  * LIST_ITEMS_MAX items of it. Items that no file has told are read here as any get reads them, so a
  * page of a dumped table may be waited for.
  *
- * A waiting request looks, each time its time is up, whether the lister has gone on meanwhile.
+ * A request that waits for a batch looks at each tick whether the lister has gone on: its time
+ * begins anew then.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,13 @@ void dispatch_records_closed(struct dispatch_worker *worker, const struct net_co
     const struct ticket ticket = {net_wake, worker->net, net_conn_serial(conn)};
 
     lister_drop(worker->server->lister, &ticket);
+}
+
+bool dispatch_records_lists(const struct dispatch_worker *worker, const struct net_conn *conn)
+{
+    const struct ticket ticket = {net_wake, worker->net, net_conn_serial(conn)};
+
+    return lister_find(worker->server->lister, &ticket) != NULL;
 }
 
 static void records_drop(struct dispatch_worker *worker)
@@ -242,22 +250,19 @@ static bool take_next_space(struct dispatch_worker *worker, struct lister_list *
     return true;
 }
 
-/* Waits for the lister, unless the lister has done nothing for as long as a request may wait. */
+/* Waits for the lister, unless that has done nothing for as long as a request may wait. */
 static enum dispatch_end records_await(struct dispatch_worker *worker,
                                        const struct request *request, struct lister_list *list)
 {
     uint64_t steps = lister_steps(worker->server->lister);
 
     worker->conn->waits_for = WATCH_DISK;
-    if (dispatch_wait(worker, request)) {
-        return DISPATCH_PENDING;
+    if (steps != list->steps_seen) {
+        list->steps_seen = steps;
+        worker->conn->waits_since_us = 0;
     }
-    if (steps == list->steps_seen) {
-        return records_fail(worker, request, "disk read failed");
-    }
-    list->steps_seen = steps;
-    worker->conn->waits_since_us = net_worker_now_us(worker->net);
-    return DISPATCH_PENDING;
+    return dispatch_wait(worker, request) ? DISPATCH_PENDING
+                                          : records_fail(worker, request, "disk read failed");
 }
 
 /* The batch is used up. False: so is the list. */

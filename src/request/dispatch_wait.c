@@ -6,7 +6,8 @@
  *
  * The clock is a connection's, as only its first request can wait, and begins when that does. Once
  * its time is up the request is run again, by its wake or by the worker's tick, and is answered
- * with an error where it would have to wait on.
+ * with an error where it would have to wait on. A list is run at each tick, as its time begins anew
+ * with each step of the lister.
  */
 #include "request/dispatch.h"
 #include "request/dispatch_private.h"
@@ -62,11 +63,12 @@ static void wake_overdue(void *context, const struct net_conn *conn)
     if (state->waits_since_us == 0) {
         return;
     }
-    if (overdue->now_us - state->waits_since_us >= worker->server->wait_us) {
+    bool due = overdue->now_us - state->waits_since_us >= worker->server->wait_us;
+
+    if (due || dispatch_records_lists(worker, conn)) {
         net_wake(worker->net, net_conn_serial(conn));
-    } else {
-        overdue->more = true;
     }
+    overdue->more = overdue->more || !due;
 }
 
 void dispatch_wait_tick(struct dispatch_worker *worker)

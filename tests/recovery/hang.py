@@ -5,17 +5,20 @@
 
 $ROLLCALLD as in crash.py; $CC builds hang.c. Under each sync setting a daemon of two workers writes
 into a directory of which one kind of file hangs after the other: segments of the journal, table files,
-the manifest, the directory itself, each in its writes and in its syncs. While one hangs, and it does
-until all of this has happened, changes are made, a table opens, a checkpoint is asked for, the
-configuration is read again, every space is emptied, and
+the manifest, the directory itself, each in its writes and in its syncs. One space dumps its tables. While
+one hangs, and it does until all of this has happened, changes are made, tables open and are dumped, a
+checkpoint is asked for, the configuration is read again, the second time every space is emptied, and
 
 - connections on every worker that only read are answered again and again, from memory and in order,
-  and so is `stats`: whoever waited for the disk would not be answered before it goes on;
-- a new connection is served.
+  and so is `stats`, each in READ_S: whoever waited for the disk would not be answered before it goes on,
+  and whoever waited for as long as a request may, not before that;
+- new connections are served likewise.
 
-Then it goes on: every change that waits is answered, as done or as refused, and what was
-acknowledged is there, after kill -9 and a start too. With the journal hanging for longer than a
-change may wait, one that comes then is refused (`journal busy`).
+Then it goes on: every change that waits is answered, as done or as refused, the configuration has been
+read, and what was acknowledged is there, after kill -9 and a start too; what was emptied is not. With the
+journal hanging for longer than a change may wait, one that comes then is refused (`journal busy`). Spaces
+are emptied at once, but while a manifest of dumps hangs: then flush_all and the reload wait, and a
+flush_all that waits too long is refused and does nothing.
 
 With --seconds each hangs for so long at least, and the longest answer of a reader is held against
 20 ms: for a quiet machine. Prints the longest answers; exits 1 at the first thing that is wrong.
@@ -23,6 +26,7 @@ With --seconds each hangs for so long at least, and the longest answer of a read
 import argparse
 import mmap
 import os
+import select
 import signal
 import socket
 import struct
@@ -35,14 +39,19 @@ from victim import Failure, Folder, Victim, protocol
 
 HANG_BYTES = 4096
 READERS = 8  # connections are dealt to the workers in turn
-READS = 200  # of each reader while it hangs
+FLUSH_S = 1
+TRIES = 5
+READS = 50  # of each reader, twice while it hangs
 ANSWER_S = 30  # nothing that is measured: only a bound
+READ_S = 0.9  # a read: less than any wait of a request has (the shortest: 1 s, for room in the journal)
 LATE_S = 0.020
 IDS = 2000
-STEP = 1000  # new ids of one hang: some open tables
+VALUE = b"7"  # of what readers read
+STEP = 1000  # new ids of one hang: more than a table of them
+BLOCK = 100  # keys of one get
 
 CONFIG = """threads: 2
-memory: 64MiB
+memory: 256MiB
 requests-per-turn: %(turn)d
 flush-all: yes
 data: %(directory)s
@@ -51,11 +60,18 @@ checkpoint: {every: 1h, journal: 64GiB}
 spaces:
   feed:
     kind: counter
-    slots: {like: 20}
+    slots: {like: 63, b: 63, c: 63, d: 63, e: 63, f: 63, g: 63, h: 63}
     role: store
     oldest: refuse
     table-size: 64KiB
-    tables: 60
+    tables: 100
+  rolled:
+    kind: counter
+    slots: {like: 63, b: 63, c: 63, d: 63, e: 63, f: 63, g: 63, h: 63}
+    role: store
+    oldest: dump
+    table-size: 64KiB
+    tables: 3
   other:
     kind: counter
     slots: {like: 20}
@@ -107,20 +123,44 @@ class Reader:
     """A connection that asks for what is in memory, or for figures, and nothing else."""
 
     def __init__(self, daemon):
-        self.client = daemon.connect()
-        self.client.socket.settimeout(ANSWER_S)
+        began = time.monotonic()
+        self.daemon = daemon
         self.longest = 0.0
+        try:
+            self.client = daemon.connect()
+        except OSError as problem:
+            raise Failure("a connection is not taken: %s" % problem) from None
+        self.client.socket.settimeout(ANSWER_S)
+        self.took(began)
 
-    def read(self, number, value):
+    def took(self, began):
+        took = time.monotonic() - began
+        self.longest = max(self.longest, took)
+        if took > READ_S:
+            raise Failure("a reader waited for %.1f s\n%s" % (took, self.daemon.output()))
+
+    def ask(self, request):
         began = time.monotonic()
         try:
-            answer = self.client.ask(b"get other:%d.like\r\n" % number)
+            answer = self.client.ask(request)
         except (OSError, judge.Lost) as problem:
-            raise Failure("a read is not answered while a file hangs: %s" % problem) from None
-        self.longest = max(self.longest, time.monotonic() - began)
-        wanted = b"VALUE other:%d.like 0 %d\r\n%s\r\nEND\r\n" % (number, len(value), value)
-        if answer != wanted:
-            raise Failure("a read was answered %r" % answer)
+            raise Failure("%r is not answered: %s" % (request, problem)) from None
+        self.took(began)
+        return answer
+
+    def read(self, number, values):
+        """Which of the values it has; None: there is none."""
+        answer = self.ask(b"get other:%d.like\r\n" % number)
+        for value in values:
+            if answer == get_answer(b"other", number, value):
+                return value
+        raise Failure("a read was answered %r" % answer)
+
+
+def get_answer(space, number, value):
+    if value is None:
+        return b"END\r\n"
+    return b"VALUE %s:%d.like 0 %d\r\n%s\r\nEND\r\n" % (space, number, len(value), value)
 
 
 class Run:
@@ -132,14 +172,29 @@ class Run:
         self.hang = Hang(self.folder)
         self.turn = 100
         self.configure()
-        self.daemon = self.start()
+        self.daemon = None
         self.next = 1000
-        self.acknowledged = {}
+        self.readers = []
+        self.rounds = 0
+        self.values = {VALUE}  # that a reader may find
+        self.read_last = VALUE
+        self.acknowledged = {b"feed": [], b"rolled": []}
+        self.emptied = {b"feed": [], b"rolled": []}
+        self.refused = 0
+        self.done = self.waits = False  # the flush_all of this hang, while it lasted; and the reload
         self.longest = 0.0
-        writer = self.daemon.connect()
+
+    def fill(self):
+        """What readers read; and tables of `rolled` leave memory."""
+        client = self.daemon.connect()
         for number in range(1, IDS, 100):
-            writer.ask(b"set other:%d.like 0 0 1\r\n7\r\n" % number, (b"STORED\r\n",))
-        writer.socket.close()
+            client.ask(b"set other:%d.like 0 0 1\r\n%s\r\n" % (number, VALUE), (b"STORED\r\n",))
+        end = time.monotonic() + ANSWER_S
+        while client.stats(b"")["dump_files"] == "0":
+            self.settle(*self.change(b"rolled"))
+            if time.monotonic() > end:
+                raise Failure("no table leaves memory")
+        client.socket.close()
 
     def configure(self):
         with open(self.folder.config, "w", encoding="ascii") as file:
@@ -149,31 +204,32 @@ class Run:
         saved = dict(os.environ)
         os.environ.update(self.hang.environment())
         try:
-            daemon = Victim(self.folder)
+            self.daemon = Victim(self.folder)
         finally:
             os.environ.clear()
             os.environ.update(saved)
-        daemon.serve()
-        return daemon
+        self.daemon.serve()
 
     def until(self, what, holds):
+        """Readers read on meanwhile."""
         end = time.monotonic() + ANSWER_S
         while not holds():
             if not self.daemon.alive() or time.monotonic() > end:
                 raise Failure("%s: not within %d s\n%s" % (what, ANSWER_S, self.daemon.output()))
+            self.read()
             time.sleep(0.001)
 
     # ---- changes that nobody waits for yet ----
 
-    def change(self):
-        """A connection with commands on their way: increments, and new ids that open tables."""
+    def change(self, space):
+        """A connection with commands on their way: new ids, that open tables."""
         numbers = range(self.next, self.next + STEP)
         self.next += STEP
         changer = socket.create_connection(self.daemon.address, ANSWER_S)
-        changer.sendall(b"".join(b"set feed:%d.like 0 0 1\r\n3\r\n" % n for n in numbers))
-        return changer, numbers
+        changer.sendall(b"".join(b"set %s:%d.like 0 0 1\r\n3\r\n" % (space, n) for n in numbers))
+        return changer, space, numbers
 
-    def settle(self, changer, numbers):
+    def settle(self, changer, space, numbers):
         """What each of them came to."""
         data = b""
         while data.count(b"\r\n") < len(numbers):
@@ -182,46 +238,43 @@ class Run:
                 raise Failure("a connection was closed after %d answers" % data.count(b"\r\n"))
             data += piece
         changer.close()
-        refused = 0
         for number, answer in zip(numbers, data.split(b"\r\n")):
             if answer == b"STORED":
-                self.acknowledged[number] = b"3"
+                self.acknowledged[space].append(number)
             elif answer.startswith(b"SERVER_ERROR "):
-                refused += 1
+                self.refused += 1
             else:
                 raise Failure("set was answered %r" % answer)
-        return refused
 
     def reload(self):
         self.turn += 1
         self.configure()
         self.daemon.signal(signal.SIGHUP)
 
-    def flush(self):
-        """Empties every space in the midst; its answer comes later."""
-        flusher = socket.create_connection(self.daemon.address, ANSWER_S)
-        flusher.sendall(b"flush_all\r\n")
-        return flusher
+    def reloads(self):
+        return self.daemon.output().count("reload: done")
 
     # ---- one hang ----
 
-    def provoke(self):
-        """Whatever touches the disk, at once."""
-        changed = [self.change(), self.change()]
-        self.daemon.signal(signal.SIGUSR2)
-        self.reload()
-        return changed
+    def read(self):
+        """A round of the readers."""
+        for i, reader in enumerate(self.readers):
+            number = 1 + 100 * ((self.rounds + i) % (IDS // 100))
+            self.read_last = reader.read(number, self.values)
+        self.rounds += 1
 
-    def read_on(self, readers):
-        began = time.monotonic()
-        rounds = 0
-        while rounds < READS or time.monotonic() < began + self.options.seconds:
-            for i, reader in enumerate(readers):
-                reader.read(1 + 100 * ((rounds + i) % (IDS // 100)), b"7")
-            rounds += 1
-        for reader in readers:
-            reader.client.stats(b"")
-        self.longest = max([self.longest] + [reader.longest for reader in readers])
+    def read_on(self):
+        end = time.monotonic() + self.options.seconds / 2
+        rounds = self.rounds + READS
+        while self.rounds < rounds or time.monotonic() < end:
+            self.read()
+        for reader in self.readers:
+            reader.ask(b"stats\r\n")
+        for _ in self.readers:  # dealt to the workers in turn, too
+            new = Reader(self.daemon)
+            new.read(1, self.values)
+            new.client.socket.close()
+            self.longest = max(self.longest, new.longest)
 
     def expect_busy(self):
         """The journal hangs: a change is refused within a bound, on a connection of its own."""
@@ -229,82 +282,157 @@ class Run:
         while time.monotonic() < end:
             with socket.create_connection(self.daemon.address, ANSWER_S) as client:
                 client.sendall(b"incr other:1.like 0\r\n")
-                client.settimeout(0.1)
-                try:
-                    answer = client.recv(100)
-                except socket.timeout:
+                if not self.answered(client, 0.1):
                     continue  # it waits for the journal
+                answer = client.recv(100)
                 if answer != b"SERVER_ERROR journal busy\r\n":
                     raise Failure("a change was answered %r while the journal hangs" % answer)
                 return
         raise Failure("the journal hangs, and a change is not refused in %d s" % ANSWER_S)
 
-    def one(self, part, calls):
-        readers = [Reader(self.daemon) for _ in range(READERS)]
-        self.hang.arm(self.folder.data + part if part in ("", "/MANIFEST") else part, calls)
-        changed = self.provoke()
+    def answered(self, client, seconds=0):
+        """Is there an answer within so long? Readers read on."""
+        end = time.monotonic() + seconds
+        while not select.select([client], [], [], 0)[0]:
+            if time.monotonic() >= end:
+                return False
+            self.read()
+        return True
+
+    def flush(self):
+        """Empties every space in the midst; the answer comes later. None: it was refused, as one is that
+        waits too long; that takes 5 s, so it is seen under one sync setting only."""
+        flusher = socket.create_connection(self.daemon.address, ANSWER_S)
+        flusher.sendall(b"flush_all\r\n")
+        self.values = {VALUE, None}
+        end = time.monotonic() + FLUSH_S
+        while self.read_last is not None and time.monotonic() < end:
+            self.read()
+        if self.read_last is not None and self.sync == "everysec":
+            self.until("flush_all", lambda: self.read_last is None or self.answered(flusher))
+            self.read()
+        if self.read_last is None:
+            self.values = {None}
+        elif self.sync == "everysec":
+            answer = flusher.recv(100)
+            if answer != b"SERVER_ERROR busy\r\n":
+                raise Failure("flush_all was answered %r while a file hangs" % answer)
+            flusher.close()
+            self.values = {VALUE}
+            return None
+        return flusher
+
+    def flushed(self, flusher):
+        """Nothing hangs any more: every space is empty, and what comes next is there."""
+        self.values = {VALUE, None}
+        self.until("flush_all is answered", lambda: self.answered(flusher))
+        if flusher.recv(100) != b"OK\r\n":
+            raise Failure("flush_all was not obeyed")
+        flusher.close()
+        self.values = {None}
+        self.read()
+
+    def provoke(self, part, calls, flushes):
+        """Whatever touches the disk, while it hangs. The flush_all that is not answered yet; None."""
+        reloads = self.reloads()
         self.until("%s %s hangs" % (part, calls), lambda: self.hang.waiting() > 0)
-        self.read_on(readers)
+        self.daemon.signal(signal.SIGUSR2)
+        self.reload()
+        self.read_on()
         if part == "/journal-" and ("w" in calls or self.sync == "always"):
             self.expect_busy()
-        self.read_on(readers)
+        flusher = self.flush() if flushes else None
+        self.read_on()
+        self.done = self.read_last is None
+        self.waits = not self.done and self.reloads() == reloads
         if self.hang.waiting() == 0:
             raise Failure("%s %s did not hang" % (part, calls))
+        return flusher
+
+    def one(self, part, calls, flushes):
+        self.readers = [Reader(self.daemon) for _ in range(READERS)]
+        reloads = self.reloads()
+        self.hang.arm(self.folder.data + part if part in ("", "/MANIFEST") else part, calls)
+        before = {space: list(numbers) for space, numbers in self.acknowledged.items()}
+        changed = [self.change(space) for space in (b"feed", b"rolled", b"rolled")]
+        flusher = self.provoke(part, calls, flushes)
         self.hang.disarm()
-        refused = sum(self.settle(*one) for one in changed)
-        for reader in readers:
+        if flusher:
+            self.flushed(flusher)
+        for each in changed:
+            self.settle(*each)
+        self.until("a reload", lambda: self.reloads() > reloads)
+        for reader in self.readers:
+            self.longest = max(self.longest, reader.longest)
             reader.client.socket.close()
-        return refused
+        self.readers = []
+        if flusher:
+            self.refill(before)
+
+    def refill(self, before):
+        """What was there before every space was emptied is not, what was on its way may be, and what comes
+        now is."""
+        for space, numbers in before.items():
+            self.emptied[space] += numbers
+            self.acknowledged[space] = []
+        self.values = {VALUE}
+        self.fill()
+        self.settle(*self.change(b"feed"))
 
     # ---- all ----
 
     def check(self, words):
         client = self.daemon.connect()
-        for number, value in self.acknowledged.items():
-            answer = client.ask(b"get feed:%d.like\r\n" % number)
-            if answer != b"VALUE feed:%d.like 0 1\r\n%s\r\nEND\r\n" % (number, value):
-                raise Failure("%s feed:%d was acknowledged and is %r" % (words, number, answer))
+        for held, ids in ((True, self.acknowledged), (False, self.emptied)):
+            for space, numbers in ids.items():
+                for at in range(0, len(numbers), BLOCK):
+                    part = numbers[at:at + BLOCK]
+                    answer = client.ask(b"get" + b"".join(b" %s:%d.like" % (space, n) for n in part) + b"\r\n")
+                    wanted = b"".join(get_answer(space, n, b"3")[:-5] for n in part if held) + b"END\r\n"
+                    if answer != wanted:
+                        raise Failure("%s of %s:%d to %d, which were %s, there is %r" % (
+                            words, space.decode(), part[0], part[-1],
+                            "acknowledged" if held else "emptied", answer[:200]))
         client.socket.close()
 
-    def emptied(self):
-        """The journal hangs while every space is emptied: its worker reads on."""
-        readers = [Reader(self.daemon) for _ in range(READERS)]
-        self.hang.arm("/journal-", "w")
-        changed = self.change()
-        self.until("the journal hangs", lambda: self.hang.waiting() > 0)
-        flusher = self.flush()
-        client = readers[0].client
-        self.until("flush_all", lambda: client.ask(b"get other:1.like\r\n") == b"END\r\n")
-        for _ in range(READS):
-            for reader in readers:
-                if reader.client.ask(b"get other:1.like\r\n") != b"END\r\n":
-                    raise Failure("a space was emptied, and something is there")
-        self.hang.disarm()
-        self.settle(*changed)
-        if flusher.recv(100) != b"OK\r\n":
-            raise Failure("flush_all was not obeyed")
-        flusher.close()
+    def again(self):
+        """All is there, and after kill -9 and a start."""
+        self.check("before the kill")
+        self.daemon.kill_now()
+        self.start()
+        self.check("after it")
+
+    def empty(self, part, calls):
+        """In the bracket of a checkpoint flush_all waits, and so does a reload. It is there for the manifest
+        of dumps; the round in which a file hangs may have been in it already, or have found none."""
+        for _ in range(TRIES):
+            self.one(part, calls, True)
+            if self.waits if part == "/MANIFEST" else self.done:
+                return
+        raise Failure("%s %s hangs: flush_all and reloads %s" % (
+            part, calls, "never wait" if part == "/MANIFEST" else "wait"))
 
     def run(self):
-        refused = 0
+        self.start()
+        self.fill()
         for part, calls in JOURNAL + OTHERS:
-            refused += self.one(part, calls)
-        self.check("before the kill:")
-        self.daemon.kill_now()
-        self.daemon = self.start()
-        self.check("after it:")
-        self.emptied()
+            self.one(part, calls, False)
+        self.again()
+        for part, calls in JOURNAL + OTHERS:
+            self.empty(part, calls)
+        self.again()
         problem = self.daemon.stop(False)
         if problem:
             raise Failure(problem)
         if self.options.seconds > 0 and self.longest > LATE_S:
             raise Failure("the longest read took %.1f ms" % (self.longest * 1000))
-        print("ok   %s: %d changes acknowledged, %d refused, the longest read %.1f ms" % (
-            self.sync, len(self.acknowledged), refused, self.longest * 1000))
+        print("ok   %s: %d changes of the last hang acknowledged, %d refused in all, the longest read %.1f ms" % (
+            self.sync, sum(map(len, self.acknowledged.values())), self.refused, self.longest * 1000))
 
     def end(self):
         self.hang.disarm()
-        self.daemon.kill()
+        if self.daemon:
+            self.daemon.kill()
         self.folder.remove()
 
 
@@ -318,7 +446,7 @@ def main():
         try:
             run.run()
         except (Failure, judge.Lost, protocol.Mismatch, OSError) as problem:
-            print("FAIL %s: %s\n%s" % (sync, problem, run.daemon.output()[-2000:]))
+            print("FAIL %s: %s\n%s" % (sync, problem, run.daemon.output()[-2000:] if run.daemon else ""))
             return 1
         finally:
             run.end()
