@@ -40,7 +40,8 @@ static const struct settings_row top_rows[] = {
     {.option = {"max-connections", NUMBER(max_connections, 1, 1000000), .flags = ROW_RELOADABLE,
                 .initial = "1024",
                 .help = "Connections open at one time. Lowered, with a warning, to what the "
-                        "system's limit of open files leaves beside the daemon's own. Flag -c."}},
+                        "hard limit of open files (the soft one is raised to it) leaves beside "
+                        "the daemon's own. Flag -c."}},
     {.option = {"idle-timeout", SECONDS(idle_timeout_s, 0, 30 * 86400), .flags = ROW_RELOADABLE,
                 .initial = "0",
                 .help = "Seconds after which a silent connection is closed; 0: never."}},

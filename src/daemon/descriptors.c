@@ -11,9 +11,10 @@
  * the checkpoint's file and directory, the sync thread's directory, what a reload reads, the last
  * of a connection that is being refused: about 20. The rest is for what it was started with.
  */
-#define OWN          32
-#define OWN_A_LOOP   4 /* epoll, its queue, what libevent has: of each worker and the main thread */
-#define OWN_A_FEED   4 /* its socket, wake-up, segment, and what it looks for one with */
+#define OWN        32
+#define OWN_A_LOOP 4 /* epoll, its queue, what libevent has: of each worker and the main thread */
+#define OWN_A_FEED                                                                                 \
+    4 /* its socket, wake-up, a segment or a file of its copy, and what looks for one */
 #define OWN_SEGMENTS 4 /* of the journal: the present one, the next, being sealed, a new one */
 
 #define FILES_SHARE 8 /* one descriptor in this many, where there are not enough for all */

@@ -1,9 +1,11 @@
 /*
  * descriptors.h: who may have how many of the process's file descriptors.
  *
- * The limit (RLIMIT_NOFILE) is raised to what is needed, as far as the system lets it, and divided:
+ * The limit (RLIMIT_NOFILE) is raised to the hard limit, at most PROCESS_DESCRIPTORS_MOST, or to
+ * what is needed if the system lets it be more, and divided:
  *
- *   own          loops, listeners, lock, journal, whatever a checkpoint or a start has open
+ *   own          loops, listeners, lock, journal, whatever a checkpoint or a start has open; of
+ *                each follower its connection and one file, also while it gets a copy
  *   files        of dumped tables, open at one time (store/open_files.h). None without data.
  *   connections  the rest, at most max-connections
  *

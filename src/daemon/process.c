@@ -33,6 +33,10 @@ bool process_raise_descriptors(uint64_t wanted, uint64_t *allowed)
         log_error("cannot read the limit of open files: %s", strerror(errno));
         return false;
     }
+    uint64_t may =
+        limit.rlim_max < PROCESS_DESCRIPTORS_MOST ? limit.rlim_max : PROCESS_DESCRIPTORS_MOST;
+
+    wanted = wanted > may ? wanted : may;
     *allowed = limit.rlim_cur;
     if (*allowed >= wanted) {
         return true;

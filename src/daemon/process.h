@@ -13,8 +13,11 @@
 /* Returns whether this user may run the daemon: root needs a user to become. */
 bool process_user_allowed(const char *user);
 
-/* Raises the limit of descriptors to `wanted`, unless it is higher, as far as the system lets it:
- * root's beyond its hard limit. *allowed: what it is then, maybe less. */
+/* The limit of descriptors is raised to the hard limit up to here: that may be a billion. */
+#define PROCESS_DESCRIPTORS_MOST (1u << 20)
+
+/* Raises the limit of descriptors as far as the system lets it, root's beyond its hard limit if
+ * `wanted` is higher. *allowed: what it is then, maybe less than that. */
 bool process_raise_descriptors(uint64_t wanted, uint64_t *allowed);
 
 bool process_allow_core(void);

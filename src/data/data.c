@@ -207,8 +207,9 @@ void data_destroy(struct data *data)
     if (data == NULL) {
         return;
     }
-    CHECK(data->checkpoint == NULL && data->journal == NULL);
+    CHECK(data->checkpoint == NULL && data->journal == NULL && data->pins == NULL);
     checkpoint_pending_drop(data);
+    free(data->kept);
     follow_destroy(data);
     cold_destroy(data->engine_cold.cold);
     open_files_destroy(data->files);

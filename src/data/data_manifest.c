@@ -114,11 +114,21 @@ bool data_store(struct data *data, char error[DATA_ERROR_MAX])
            data_refuse(error, "%s", why);
 }
 
+static uint64_t kept_bytes(const struct data *data)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < data->kept_count; i++) {
+        bytes += data->kept[i].bytes;
+    }
+    return bytes;
+}
+
 void data_count_files(struct data *data)
 {
     struct manifest_at at = {0};
     const struct manifest_file *file;
-    uint64_t bytes = 0;
+    uint64_t bytes = kept_bytes(data);
     uint64_t dumps = 0;
     uint64_t dump_bytes = 0;
 
@@ -129,7 +139,7 @@ void data_count_files(struct data *data)
             dump_bytes += file->bytes;
         }
     }
-    data->figures.table_files = manifest_count_files(data->manifest);
+    data->figures.table_files = manifest_count_files(data->manifest) + data->kept_count;
     data->figures.table_file_bytes = bytes;
     data->figures.dump_files = dumps;
     data->figures.dump_file_bytes = dump_bytes;
@@ -176,7 +186,7 @@ static void delete_missing(struct data *data, const struct manifest_space *befor
             at++;
         }
         if (at == now->files_count || strcmp(now->files[at].name, name) != 0) {
-            data_delete_file(data, name);
+            data_discard_file(data, name);
         }
     }
 }
@@ -197,10 +207,15 @@ void data_sweep(struct data *data)
 {
     struct leftovers left = {.manifest = data->manifest};
 
+    data->kept_count = 0; /* they are found again */
     (void)data->vfs->functions->list(data->vfs, data->directory, collect_leftover, &left);
     for (size_t i = 0; i < left.count; i++) {
-        data_delete_file(data, left.names[i]);
+        data_discard_file(data, left.names[i]);
         free(left.names[i]);
     }
     free(left.names);
+    if (data->kept_count > 0) {
+        log_info("table files stay for a copy files=%zu bytes=%llu", data->kept_count,
+                 (unsigned long long)kept_bytes(data));
+    }
 }

@@ -5,6 +5,7 @@
  *     data.c              its life, numbers, figures
  *     data_open.c         taking the directory: lock, manifest, what is refused
  *     data_manifest.c     storing a manifest, files it does not name
+ *     pins.c              of those, what a copy of the directory still needs
  *     data_cold.c         where dumped tables are read
  *     fill.c              a directory that is filled without a daemon
  *     recovery*.c         the start
@@ -45,6 +46,12 @@ struct checkpoint;
 struct checkpoint_pending;
 struct follow;
 
+/* A table file that no manifest names, and a pin does. */
+struct data_kept {
+    char name[MANIFEST_FILE_NAME_MAX + 1];
+    uint64_t bytes;
+};
+
 /* struct data_stats, as it is counted. */
 struct data_figures {
     _Atomic bool checkpoint_running;
@@ -72,6 +79,9 @@ struct data {
     uint64_t generation;       /* of the last table file: no name is used twice */
     bool moved;                /* it was not at its path when that was stored last */
     bool leftovers; /* one could not be stored: what those before it named may be there still */
+    struct data_pin *pins;  /* under the lock */
+    struct data_kept *kept; /* likewise: to be deleted when no pin names them */
+    size_t kept_count, kept_room;
 
     _Atomic uint64_t reign; /* the epoch of the journal's last record */
 
@@ -115,7 +125,8 @@ bool data_store(struct data *data, char error[DATA_ERROR_MAX]);
 
 /*
  * Under the lock, right after a data_store that said true: deletes table files it does not name,
- * and what was left half made. What cannot be deleted is tried again the next time.
+ * and what was left half made. What cannot be deleted is tried again the next time. This and the
+ * next leave what a pin names to its end.
  */
 void data_sweep(struct data *data);
 
@@ -123,7 +134,7 @@ void data_sweep(struct data *data);
  * that it does not name. */
 void data_delete_replaced(struct data *data, const struct manifest *before);
 
-/* Under the lock: the figures of data->manifest. */
+/* Under the lock: the figures of data->manifest, and of what pins keep. */
 void data_count_files(struct data *data);
 
 /* Under the lock: a number for a space that is new to the manifest, or the one it has. */
@@ -133,6 +144,12 @@ bool data_give_number(struct data *data, const char *space, const char *kind, ui
 /* Prints into `error`; returns false, for a caller to return. */
 __attribute__((format(printf, 2, 3))) bool data_refuse(char error[DATA_ERROR_MAX],
                                                        const char *format, ...);
+
+/* ---- pins.c ---- */
+
+/* Under the lock: deletes a file that neither the manifest names nor an engine reads any more, or
+ * keeps it as long as a pin names it. A file is discarded once, or after data->kept was emptied. */
+void data_discard_file(struct data *data, const char *name);
 
 /* ---- follow.c ---- */
 

@@ -17,7 +17,7 @@
 /* Who has a copy come may sync or read a file meanwhile, and leave what is sent where it is. */
 static unsigned feed_silence_s(const struct repl_feed *feed)
 {
-    return feed->copy.text != NULL ? REPL_PAUSE_S : REPL_SILENCE_S;
+    return feed->copy != NULL ? REPL_PAUSE_S : REPL_SILENCE_S;
 }
 
 bool feed_say(struct repl_feed *feed, const struct repl_line *line)

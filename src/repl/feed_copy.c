@@ -1,10 +1,6 @@
 /*
  * feed_copy.c: a copy of the data directory while it changes: the manifest, and the files that it
- * names, from any offset on.
- *
- * The manifest is read from the disk and its files are opened. A checkpoint between may have
- * deleted some of them, and then a newer manifest is there. Once all are open they stay, whatever
- * is deleted. Nobody waits for that, nor is anything held.
+ * names, from any offset on. They are pinned, and opened one at a time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,122 +9,39 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/point.h"
 #include "repl/feed_private.h"
 
-#define TAKES_MAX   100 /* each needs a checkpoint in between */
 #define PIECE_LEAST (4u << 10)
 #define PIECES_A_S  10u /* with a copy-rate */
 
 void feed_copy_end(struct repl_feed *feed)
 {
-    struct feed_copy *copy = &feed->copy;
-
-    for (size_t i = 0; i < copy->count; i++) {
-        feed->feeds->vfs->functions->close(feed->feeds->vfs, copy->files[i].fd);
-    }
-    free(copy->files);
-    free(copy->text);
-    manifest_destroy(copy->manifest);
-    *copy = (struct feed_copy){.manifest = NULL};
-}
-
-/* ---- taking it ---- */
-
-static bool copy_read_manifest(struct repl_feed *feed, char error[MANIFEST_ERROR_MAX])
-{
-    struct repl_feeds *feeds = feed->feeds;
-    struct feed_copy *copy = &feed->copy;
-
-    copy->text = vfs_read_in(feeds->vfs, feeds->directory, MANIFEST_NAME, MANIFEST_BYTES_MAX,
-                             &copy->text_length);
-    if (copy->text == NULL) {
-        return fail_with(error, MANIFEST_ERROR_MAX, "%s", strerror(errno));
-    }
-    return manifest_parse(copy->text, copy->text_length, MANIFEST_NAME, &copy->manifest, error) ==
-           MANIFEST_SOUND;
-}
-
-static int copy_by_name(const void *left, const void *right)
-{
-    return strcmp(((const struct feed_file *)left)->name, ((const struct feed_file *)right)->name);
-}
-
-static bool copy_open_file(struct repl_feed *feed, const struct manifest_file *named,
-                           char error[MANIFEST_ERROR_MAX])
-{
-    struct repl_feeds *feeds = feed->feeds;
-    struct feed_copy *copy = &feed->copy;
-    int fd = vfs_open_in(feeds->vfs, feeds->directory, named->name, O_RDONLY);
-
-    if (fd < 0) {
-        int code = errno;
-
-        snprintf(error, MANIFEST_ERROR_MAX, "%s: %s", named->name, strerror(code));
-        errno = code;
-        return false;
-    }
-    copy->files[copy->count++] =
-        (struct feed_file){.name = named->name, .bytes = named->bytes, .fd = fd};
-    return true;
-}
-
-static bool copy_open_files(struct repl_feed *feed, char error[MANIFEST_ERROR_MAX])
-{
-    struct feed_copy *copy = &feed->copy;
-    struct manifest_at at = {0};
-    const struct manifest_file *file;
-
-    copy->files = memory_zalloc((manifest_count_files(copy->manifest) + 1) * sizeof(*copy->files));
-    while ((file = manifest_next_file(copy->manifest, &at)) != NULL) {
-        if (!copy_open_file(feed, file, error)) {
-            return false;
-        }
-    }
-    qsort(copy->files, copy->count, sizeof(*copy->files), copy_by_name);
-    return true;
-}
-
-static bool copy_take(struct repl_feed *feed, char error[MANIFEST_ERROR_MAX])
-{
-    for (unsigned i = 0; i < TAKES_MAX; i++) {
-        feed_copy_end(feed);
-        if (!copy_read_manifest(feed, error)) {
-            return false;
-        }
-        POINT_SLOW("copy files");
-        errno = 0;
-        if (copy_open_files(feed, error)) {
-            return true;
-        }
-        if (errno != ENOENT) {
-            return false;
-        }
-    }
-    return false;
+    data_pin_give(feed->feeds->data, feed->copy);
+    feed->copy = NULL;
 }
 
 bool feed_copy_begin(struct repl_feed *feed)
 {
-    char error[MANIFEST_ERROR_MAX] = "";
+    char error[DATA_ERROR_MAX];
 
     if (!feed_take_place(feed)) {
         return feed_say_busy(feed);
     }
-    if (!copy_take(feed, error)) {
+    feed_copy_end(feed);
+    feed->copy = data_pin_take(feed->feeds->data, error);
+    if (feed->copy == NULL) {
         return feed_refuse(feed, "replication: no copy can be had here: %.150s", error);
     }
-    const struct repl_line line = {.kind = REPL_MANIFEST, .bytes = feed->copy.text_length};
+    const struct repl_line line = {.kind = REPL_MANIFEST, .bytes = feed->copy->text_length};
 
     feed_set_state(feed, REPL_FEED_COPYING);
     log_info("a follower is given a copy name=%s peer=%s files=%zu journal=%llu",
-             feed->figures.name, feed->figures.peer, feed->copy.count,
-             (unsigned long long)feed->copy.manifest->journal_lsn);
+             feed->figures.name, feed->figures.peer, manifest_count_files(feed->copy->manifest),
+             (unsigned long long)feed->copy->manifest->journal_lsn);
     return feed_say(feed, &line) &&
-           repl_link_write(&feed->link, feed->copy.text, feed->copy.text_length, REPL_SILENCE_S);
+           repl_link_write(&feed->link, feed->copy->text, feed->copy->text_length, REPL_SILENCE_S);
 }
 
 /* ---- giving it ---- */
@@ -149,8 +62,8 @@ static void copy_slow_down(struct repl_feed *feed, uint64_t rate, uint64_t began
     }
 }
 
-static bool copy_send(struct repl_feed *feed, const struct feed_file *file, uint64_t offset,
-                      char *piece)
+static bool copy_send(struct repl_feed *feed, const struct manifest_file *file, int fd,
+                      uint64_t offset, char *piece)
 {
     struct vfs *vfs = feed->feeds->vfs;
     uint64_t rate = atomic_load(&feed->feeds->copy_rate);
@@ -160,7 +73,7 @@ static bool copy_send(struct repl_feed *feed, const struct feed_file *file, uint
         uint64_t left = file->bytes - at;
         size_t length = left < copy_piece(rate) ? (size_t)left : copy_piece(rate);
 
-        if (vfs_read_all(vfs, file->fd, piece, length, at) != (ssize_t)length) {
+        if (vfs_read_all(vfs, fd, piece, length, at) != (ssize_t)length) {
             log_error("a copy ends: %s cannot be read", file->name);
             return false; /* whatever was said now would be taken for bytes of the file */
         }
@@ -176,13 +89,24 @@ static bool copy_send(struct repl_feed *feed, const struct feed_file *file, uint
     return true;
 }
 
+static bool copy_give(struct repl_feed *feed, const struct manifest_file *file, int fd,
+                      uint64_t offset)
+{
+    struct repl_line line = {.kind = REPL_FILE, .offset = offset, .bytes = file->bytes - offset};
+    char *piece = memory_zalloc(FEED_PIECE_BYTES);
+
+    snprintf(line.file, sizeof(line.file), "%s", file->name);
+    bool given = feed_say(feed, &line) && copy_send(feed, file, fd, offset, piece);
+
+    free(piece);
+    return given;
+}
+
 bool feed_copy_file(struct repl_feed *feed, const struct repl_line *asked)
 {
-    const struct feed_copy *copy = &feed->copy;
-    const struct feed_file key = {.name = asked->file};
-    const struct feed_file *file = copy->count > 0 ? bsearch(&key, copy->files, copy->count,
-                                                             sizeof(*copy->files), copy_by_name)
-                                                   : NULL;
+    struct vfs *vfs = feed->feeds->vfs;
+    const struct manifest_file *file =
+        feed->copy != NULL ? manifest_find_file(feed->copy->manifest, asked->file) : NULL;
 
     if (file == NULL) {
         return feed_refuse(feed, "replication: %s is not in the manifest of this copy",
@@ -193,13 +117,14 @@ bool feed_copy_file(struct repl_feed *feed, const struct repl_line *asked)
                            asked->file, (unsigned long long)file->bytes,
                            (unsigned long long)asked->offset);
     }
-    struct repl_line line = {
-        .kind = REPL_FILE, .offset = asked->offset, .bytes = file->bytes - asked->offset};
-    char *piece = memory_zalloc(FEED_PIECE_BYTES);
+    int fd = vfs_open_in(vfs, feed->feeds->directory, file->name, O_RDONLY);
 
-    snprintf(line.file, sizeof(line.file), "%s", asked->file);
-    bool sent = feed_say(feed, &line) && copy_send(feed, file, asked->offset, piece);
+    if (fd < 0) {
+        return feed_refuse(feed, "replication: %s cannot be opened: %s", file->name,
+                           strerror(errno));
+    }
+    bool given = copy_give(feed, file, fd, asked->offset);
 
-    free(piece);
-    return sent;
+    vfs->functions->close(vfs, fd);
+    return given;
 }

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 
+#include "data/pins.h"
 #include "repl/feed.h"
 #include "repl/link.h"
 #include "store/journal.h"
@@ -26,30 +27,15 @@ struct feed_sample {
     uint64_t written, us;
 };
 
-struct feed_file {
-    const char *name; /* in the manifest */
-    uint64_t bytes;
-    int fd;
-};
-
-/* text NULL: there is none. */
-struct feed_copy {
-    struct manifest *manifest;
-    char *text;
-    size_t text_length;
-    size_t count;
-    struct feed_file *files; /* by name */
-};
-
 struct repl_feed {
     struct repl_feeds *feeds;
     struct repl_link link;
     pthread_t thread;
     bool started; /* under the lock: to be joined */
     _Atomic bool ended;
-    _Atomic bool sleeps; /* it waits for what is written to grow */
-    struct feed_copy copy;
-    bool copies; /* under the lock: it has one of the places for copies */
+    _Atomic bool sleeps;   /* it waits for what is written to grow */
+    struct data_pin *copy; /* its files; NULL: it has begun none */
+    bool copies;           /* under the lock: it has one of the places for copies */
     /* figures, under the lock */
     struct repl_feed_stats figures;
     struct feed_sample samples[FEED_SAMPLES];

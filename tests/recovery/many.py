@@ -22,14 +22,13 @@ import argparse
 import concurrent.futures
 import os
 import random
-import shlex
 import signal
 import socket
 import sys
 import time
 
 import judge
-from victim import Failure, Folder, Victim, protocol
+from victim import Failure, Folder, Victim, limited_program, protocol
 
 SLOTS = 8  # wide ones: few ids fill a table
 KEYS = 100  # of one get
@@ -67,13 +66,7 @@ class Limited(Victim):
 
     def __init__(self, folder, descriptors):
         before = os.environ.get("ROLLCALLD")
-        program = before or os.path.join(protocol.TOP, "build", "rollcalld")
-        drop = "setpriv --bounding-set=-sys_resource " if os.geteuid() == 0 else ""
-        os.environ["ROLLCALLD"] = path = os.path.join(folder.path, "limited")
-        with open(path, "w", encoding="ascii") as file:
-            file.write("#!/bin/sh\nulimit -n %d\nexec %s%s \"$@\"\n" % (
-                descriptors, drop, shlex.quote(os.path.abspath(program))))
-        os.chmod(path, 0o755)
+        os.environ["ROLLCALLD"] = limited_program(folder, descriptors, descriptors)
         try:
             super().__init__(folder)
         finally:

@@ -7,6 +7,7 @@ import argparse
 import os
 import pwd
 import random
+import shlex
 import shutil
 import signal
 import socket
@@ -116,6 +117,18 @@ class Folder:
     def remove(self):
         if not self.kept:
             shutil.rmtree(self.path, ignore_errors=True)
+
+
+def limited_program(folder, soft, hard):
+    """A daemon with so many descriptors, and no right to raise the hard limit."""
+    path = os.path.join(folder.path, "limited")
+    drop = "setpriv --bounding-set=-sys_resource " if os.geteuid() == 0 else ""
+    program = os.environ.get("ROLLCALLD") or os.path.join(protocol.TOP, "build", "rollcalld")
+    with open(path, "w", encoding="ascii") as file:
+        file.write("#!/bin/sh\nulimit -Sn %d && ulimit -Hn %d && exec %s%s \"$@\"\n" % (
+            soft, hard, drop, shlex.quote(os.path.abspath(program))))
+    os.chmod(path, 0o755)
+    return path
 
 
 def passes(seed, directory, run):

@@ -281,6 +281,24 @@ def expect_restore(backup, directory, status, words):
         raise Failure("restore ended with %d, not %d: %s" % (done.returncode, status, done.stderr))
 
 
+def limited(backup, directory, soft, hard):
+    """A backup with such limits of open files."""
+    return subprocess.run(["sh", "-c", "ulimit -Sn %d && ulimit -Hn %d && exec \"$@\"" % (soft, hard), "sh",
+                           *call("backup", "-q", "--data", directory, backup)],
+                          capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+
+
+def limits(backup, directory):
+    """It opens all files at one time: as many as the hard limit allows."""
+    done = limited(backup, directory, 64, 64)
+    if done.returncode == 0 or "64 open files" not in done.stderr or "LimitNOFILE" not in done.stderr:
+        raise Failure("a backup with 64 files ended with %d: %s" % (done.returncode, done.stderr))
+    done = limited(backup, directory, 64, 640)
+    if done.returncode != 0:
+        raise Failure("a backup with a soft limit of 64 ended with %d: %s" % (
+            done.returncode, done.stderr))
+
+
 def restores(options, rng):
     """Each file is as the backup's list has it, and nothing but its own unfinished restore is gone on
     with."""
@@ -295,6 +313,7 @@ def restores(options, rng):
         subprocess.run(call("backup", "-q", "-s", server_of(one.daemon), backup + "2"), check=True)
         writer.ended = True
         writer.join(SECONDS_MAX)
+        limits(backup + "3", one.folder.data)
         new = os.path.join(one.folder.path, "new")
         os.mkdir(new + ".restoring")
         with open(new + ".restoring/MANIFEST", "w", encoding="ascii"):

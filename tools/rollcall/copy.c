@@ -66,7 +66,7 @@ bool copy_make_directory(struct copy *copy)
 
 bool copy_allow_files(struct copy *copy, uint64_t count)
 {
-    struct rlimit limit;
+    struct rlimit limit = {.rlim_cur = 0};
 
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < count + SPARE_FILES) {
         limit.rlim_cur = limit.rlim_max;
@@ -75,11 +75,11 @@ bool copy_allow_files(struct copy *copy, uint64_t count)
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= count + SPARE_FILES) {
         return true;
     }
-    char what[128];
-
-    snprintf(what, sizeof(what), "%llu files must be open at one time: raise ulimit -n",
-             (unsigned long long)(count + SPARE_FILES));
-    return copy_fail(copy, NULL, what);
+    return fail_with(copy->error, sizeof(copy->error),
+                     "%.400s: the system allows %llu open files, and %llu must be open at one "
+                     "time; set the limit (ulimit -n, LimitNOFILE) to that",
+                     copy->from, (unsigned long long)limit.rlim_cur,
+                     (unsigned long long)(count + SPARE_FILES));
 }
 
 enum copy_found copy_pin(struct copy *copy, const char *name, struct copy_pin *pin)

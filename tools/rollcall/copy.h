@@ -50,7 +50,7 @@ bool copy_make_directory(struct copy *copy);
 enum copy_found { COPY_OPEN, COPY_ABSENT, COPY_FAILED };
 enum copy_found copy_pin(struct copy *copy, const char *name, struct copy_pin *pin);
 void copy_unpin(struct copy_pin *pin);
-/* Lets this process open this many files. False with `error`. */
+/* Lets this process open this many files, up to its hard limit. False with `error`. */
 bool copy_allow_files(struct copy *copy, uint64_t count);
 
 /* linkable: nobody ever changes it. False with `error`. */

@@ -6,9 +6,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
+#include "daemon/process.h"
 #include "data/data.h"
 
 #define MIB 1048576ull
@@ -108,12 +110,36 @@ static void test_own(void **unused)
     assert_true(few.own < more.own && few.files == 0);
 }
 
+/* To the hard limit, which as root may be raised too; a billion of a container is not needed. */
+static void test_raised(void **unused)
+{
+    struct rlimit limit;
+    uint64_t allowed;
+
+    (void)unused;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = 100;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_true(process_raise_descriptors(200, &allowed));
+    assert_true(allowed == (limit.rlim_max < PROCESS_DESCRIPTORS_MOST ? limit.rlim_max
+                                                                      : PROCESS_DESCRIPTORS_MOST));
+    limit.rlim_max = 300;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_true(process_raise_descriptors(200, &allowed));
+    assert_int_equal(allowed, 300);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(limit.rlim_cur, 300);
+    assert_true(process_raise_descriptors(400, &allowed));
+    assert_true(allowed == 300 || allowed == 400);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_limit),
         cmocka_unit_test(test_usual),
         cmocka_unit_test(test_own),
+        cmocka_unit_test(test_raised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,9 +76,11 @@ static void test_lag(void **state)
 static void test_copy_waits(void **state)
 {
     static struct repl_feed feed;
-    struct feed_file file = {.name = "feed-1-0-1.table"};
-    const struct repl_line asked = {.kind = REPL_FILE_REQUEST, .file = "feed-1-0-1.table"};
-    char text[] = "manifest", bytes[4096] = {0};
+    const struct manifest_file file = {.name = "null"};
+    const struct repl_line asked = {.kind = REPL_FILE_REQUEST, .file = "null"};
+    struct data_pin pin = {.manifest = manifest_create()};
+    struct manifest_space *space = manifest_add_space(pin.manifest, "feed", 1, "counter");
+    char directory[] = "/dev", bytes[4096] = {0};
     int fds[2];
 
     (void)state;
@@ -91,13 +93,17 @@ static void test_copy_waits(void **state)
     feed.link.fd = fds[0];
     feed.link.wake_fd = open("/dev/zero", O_RDONLY);
     assert_true(feed.link.wake_fd >= 0);
-    feed.copy = (struct feed_copy){.text = text, .files = &file, .count = 1};
+    assert_true(manifest_add_file(pin.manifest, space, &file));
+    feed.copy = &pin;
+    feeds.vfs = vfs_real();
+    feeds.directory = directory;
     now_us = BEGAN_US;
     step_us = SECOND_US;
     assert_false(feed_copy_file(&feed, &asked));
     step_us = 1;
     assert_in_range(now_us - BEGAN_US, (REPL_PAUSE_S - 1) * SECOND_US,
                     (REPL_PAUSE_S + 5) * SECOND_US);
+    manifest_destroy(pin.manifest);
     close(feed.link.wake_fd);
     close(fds[0]);
     close(fds[1]);
