@@ -46,6 +46,14 @@ uint64_t salvage_durable(const struct salvage *salvage)
     return salvage->mark.durable > made ? salvage->mark.durable : made;
 }
 
+uint64_t salvage_reach(const struct salvage *salvage)
+{
+    uint64_t boot = salvage->vfs->functions->boot(salvage->vfs);
+    uint64_t durable = salvage_durable(salvage);
+    bool of_this_run = boot != 0 && salvage->header.boot == boot;
+    return of_this_run && salvage->mark.written > durable ? salvage->mark.written : durable;
+}
+
 /* `bytes` bytes from lsn on, zeroes after the file's end; NULL with errno. */
 static const unsigned char *journal_salvage_look(struct salvage *salvage, uint64_t lsn,
                                                  uint64_t bytes)

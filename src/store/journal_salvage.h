@@ -70,5 +70,7 @@ bool salvage_count(struct salvage *salvage, struct salvage_found *found);
 
 /* Everything below this LSN was on the disk once, by what this segment says of itself. */
 uint64_t salvage_durable(const struct salvage *salvage);
+/* The same, or written in this run of the system: then a kill has not taken it back. */
+uint64_t salvage_reach(const struct salvage *salvage);
 
 #endif
