@@ -56,6 +56,13 @@ int journal_page_read(struct vfs *vfs, int fd, struct journal_found *found)
         found->state = JOURNAL_PAGE_BAD;
         found->why = "holds another segment than its name says";
     }
+    if (found->state == JOURNAL_PAGE_BAD) {
+        uint64_t bytes = found->size - found->size % JOURNAL_UNIT;
+        found->blank = journal_page_is_blank(page);
+        found->header = (struct journal_header){
+            .start = found->name_start,
+            .bytes = bytes > JOURNAL_PAGE_BYTES ? bytes : JOURNAL_PAGE_BYTES};
+    }
     return 0;
 }
 

@@ -25,11 +25,13 @@ struct journal_found {
     uint64_t name_start; /* what the name says */
     enum journal_page_state state;
     const char *why; /* it is not sound; static */
-    /* the rest only if it is sound */
+    bool blank;      /* not sound, and no byte of the header is there */
+    uint64_t size;   /* of the file, now */
+    /* of one that is not sound: start and bytes alone, as its name and its size tell them */
     struct journal_header header;
+    /* the rest only if it is sound */
     struct journal_mark mark;
-    uint64_t end;  /* of a live one: where it is full, or where the next one begins below that */
-    uint64_t size; /* of the file, now */
+    uint64_t end; /* of a live one: where it is full, or where the next one begins below that */
 };
 
 struct journal_chain {

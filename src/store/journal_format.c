@@ -168,6 +168,12 @@ enum journal_page_state journal_page_decode(const void *page, struct journal_hea
     return JOURNAL_PAGE_SOUND;
 }
 
+bool journal_page_is_blank(const void *page)
+{
+    static const unsigned char nothing[HEADER_BYTES] = {0};
+    return memcmp(page, nothing, sizeof(nothing)) == 0;
+}
+
 void journal_name(char name[JOURNAL_NAME_MAX], uint64_t start)
 {
     snprintf(name, JOURNAL_NAME_MAX, NAME_PREFIX "%0*" PRIx64, NAME_DIGITS, start);

@@ -125,6 +125,9 @@ void journal_page_encode(const struct journal_header *header, void *page);
  * counts as never written: it is only torn when it was being replaced. */
 enum journal_page_state journal_page_decode(const void *page, struct journal_header *header,
                                             struct journal_mark *mark, const char **why);
+/* Returns whether no byte of the header is there: a power cut may leave a segment its name alone.
+ */
+bool journal_page_is_blank(const void *page);
 
 /* A mark and where it belongs in the file: that of the serial before stays. */
 #define JOURNAL_MARK_BYTES 40u

@@ -33,6 +33,14 @@ bool salvage_init(struct salvage *salvage, struct vfs *vfs, const char *path)
     return true;
 }
 
+void salvage_trust(struct salvage *salvage, const struct journal_header *header)
+{
+    salvage->state = JOURNAL_PAGE_SOUND;
+    salvage->header = *header;
+    salvage->at = header->start;
+    salvage->end = journal_end_of(header);
+}
+
 void salvage_fini(struct salvage *salvage)
 {
     salvage->vfs->functions->close(salvage->vfs, salvage->fd);
@@ -44,6 +52,14 @@ uint64_t salvage_durable(const struct salvage *salvage)
 {
     uint64_t made = salvage->header.durable;
     return salvage->mark.durable > made ? salvage->mark.durable : made;
+}
+
+uint64_t salvage_reach(const struct salvage *salvage)
+{
+    uint64_t boot = salvage->vfs->functions->boot(salvage->vfs);
+    uint64_t durable = salvage_durable(salvage);
+    bool of_this_run = boot != 0 && salvage->header.boot == boot;
+    return of_this_run && salvage->mark.written > durable ? salvage->mark.written : durable;
 }
 
 /* `bytes` bytes from lsn on, zeroes after the file's end; NULL with errno. */
@@ -171,7 +187,8 @@ bool salvage_count(struct salvage *salvage, struct salvage_found *found)
     while (step == SALVAGE_RECORD || step == SALVAGE_GAP) {
         step = salvage_next(salvage, &item);
         if (step == SALVAGE_RECORD) {
-            found->first = found->records == 0 ? item.lsn : found->first;
+            bool lowest = found->records == 0 || item.lsn < found->first;
+            found->first = lowest ? item.lsn : found->first;
             found->records++;
             found->bytes += item.bytes;
         }

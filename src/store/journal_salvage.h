@@ -54,6 +54,9 @@ void salvage_fini(struct salvage *salvage);
 /* Reads what stands at salvage->at, and goes on after it. The header is sound. */
 enum salvage_step salvage_next(struct salvage *salvage, struct salvage_item *item);
 
+/* Reads a segment whose own header may not be sound by another one. */
+void salvage_trust(struct salvage *salvage, const struct journal_header *header);
+
 /* Goes on from `lsn`, in a segment that begins there or below it. */
 static inline void salvage_seek(struct salvage *salvage, uint64_t lsn)
 {
@@ -65,10 +68,12 @@ struct salvage_found {
     uint64_t records, bytes; /* the journal's own records too */
     uint64_t first;          /* LSN; if there are any */
 };
-/* Adds all records that follow to *found. False with errno. */
+/* Adds all records that follow to *found; `first` is the lowest. False with errno. */
 bool salvage_count(struct salvage *salvage, struct salvage_found *found);
 
 /* Everything below this LSN was on the disk once, by what this segment says of itself. */
 uint64_t salvage_durable(const struct salvage *salvage);
+/* The same, or written in this run of the system: then a kill has not taken it back. */
+uint64_t salvage_reach(const struct salvage *salvage);
 
 #endif

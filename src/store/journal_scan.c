@@ -194,12 +194,32 @@ static void count_torn(struct reader *reader, uint64_t from)
     reader->scan->torn_bytes += last - from;
 }
 
+/* Returns whether an unsound segment is a part of the stream after the break, as a power cut may
+ * leave it. In the run of the system that wrote the stream it is damage (unsound_next), or a start
+ * has cut it off already. */
+static bool is_left_behind(const struct reader *reader, size_t index,
+                           const struct journal_found *found)
+{
+    return found->name_start >= reader->scan->end &&
+           !journal_chain_is_of_this_run(&reader->chain, reader->chain.live[index]);
+}
+
+static void count_torn_in(struct reader *reader, const struct journal_found *segment)
+{
+    if (open_segment(reader, segment)) {
+        count_torn(reader, segment->header.start);
+    }
+}
+
 static void count_torn_behind(struct reader *reader, size_t index)
 {
     count_torn(reader, reader->at);
     for (size_t i = index + 1; i < reader->chain.live_count; i++) {
-        if (open_segment(reader, reader->chain.live[i])) {
-            count_torn(reader, reader->segment->header.start);
+        count_torn_in(reader, reader->chain.live[i]);
+    }
+    for (size_t i = reader->chain.sound; i < reader->chain.count; i++) {
+        if (is_left_behind(reader, index, &reader->chain.found[i])) {
+            count_torn_in(reader, &reader->chain.found[i]);
         }
     }
 }
@@ -243,23 +263,45 @@ static enum journal_scan_end failed(struct reader *reader)
     return JOURNAL_SCAN_FAILED;
 }
 
+/* Counts the sound records of a segment from an LSN on. False: its file cannot be read. */
+static bool look_into(struct reader *reader, const struct journal_found *segment, uint64_t from,
+                      struct salvage_found *behind)
+{
+    char path[VFS_PATH_MAX];
+    struct salvage salvage;
+    if (!vfs_path(path, reader->directory, segment->name) ||
+        !salvage_init(&salvage, reader->vfs, path)) {
+        return false;
+    }
+    salvage_trust(&salvage, &segment->header);
+    salvage.mark = segment->mark;
+    salvage.end = segment->state == JOURNAL_PAGE_SOUND ? segment->end : salvage.end;
+    salvage_seek(&salvage, from);
+    bool read = salvage_count(&salvage, behind);
+    salvage_fini(&salvage);
+    return read;
+}
+
 /* Looks for sound records after the break. False: a file cannot be read. */
 static bool look_behind(struct reader *reader, size_t index, struct salvage_found *behind)
 {
-    uint64_t at = reader->at;
+    const struct journal_chain *chain = &reader->chain;
+    bool read = look_into(reader, chain->live[index], reader->at, behind);
+    for (size_t i = index + 1; i < chain->live_count && read; i++) {
+        read = look_into(reader, chain->live[i], chain->live[i]->header.start, behind);
+    }
+    return read;
+}
+
+/* The same in segments that a power cut left without their headers. */
+static bool look_left_behind(struct reader *reader, size_t index, struct salvage_found *behind)
+{
+    const struct journal_chain *chain = &reader->chain;
     bool read = true;
-    for (size_t i = index; i < reader->chain.live_count && read; i++) {
-        const struct journal_found *live = reader->chain.live[i];
-        char path[VFS_PATH_MAX];
-        struct salvage salvage;
-        if (!vfs_path(path, reader->directory, live->name) ||
-            !salvage_init(&salvage, reader->vfs, path)) {
-            return false;
+    for (size_t i = chain->sound; i < chain->count && read; i++) {
+        if (is_left_behind(reader, index, &chain->found[i])) {
+            read = look_into(reader, &chain->found[i], chain->found[i].header.start, behind);
         }
-        salvage.end = live->end;
-        salvage_seek(&salvage, i == index ? at : live->header.start);
-        read = salvage_count(&salvage, behind);
-        salvage_fini(&salvage);
     }
     return read;
 }
@@ -280,6 +322,9 @@ static enum journal_scan_end torn(struct reader *reader, enum step step, size_t 
     if (behind.records > 0 && behind.first == reader->at) {
         behind = (struct salvage_found){0}; /* it was being written: a daemon is at work */
     }
+    if (!look_left_behind(reader, index, &behind)) {
+        return failed(reader);
+    }
     if (behind.records > 0 && journal_chain_is_of_this_run(&reader->chain, segment)) {
         char why[WHY_TEXT_MAX];
         snprintf(why, sizeof(why),
@@ -294,6 +339,25 @@ static enum journal_scan_end torn(struct reader *reader, enum step step, size_t 
     scan->lost_first = behind.first;
     count_torn_behind(reader, index);
     return JOURNAL_SCAN_TORN;
+}
+
+/*
+ * A segment has its header before it has its name. So in the run of the system that wrote the
+ * stream, one whose header is not sound is damage; a power cut may leave the name and no byte of
+ * the header, but never another part. NULL: there is no such damage after the break. While the
+ * segment that ends the stream is empty, a start may not have deleted yet what it cut off.
+ */
+static const struct journal_found *unsound_next(const struct reader *reader)
+{
+    const struct journal_chain *chain = &reader->chain;
+    const struct journal_header *header = &reader->segment->header;
+    const struct journal_found *next =
+        journal_chain_unsound(chain, reader->at, journal_end_of(header));
+    if (!next || reader->at == header->start) {
+        return NULL;
+    }
+    bool follows = next->name_start == reader->at && !next->blank;
+    return follows || journal_chain_is_of_this_run(chain, reader->segment) ? next : NULL;
 }
 
 /*
@@ -315,6 +379,10 @@ static enum journal_scan_end break_off(struct reader *reader, enum step step, si
     }
     if (last && reader->segment->mark.sealed) {
         return damaged_here(reader, "the segment that went on from here is missing");
+    }
+    const struct journal_found *unsound = unsound_next(reader);
+    if (unsound) {
+        return damaged(reader, unsound->name, 0, unsound->why);
     }
     if (reader->at < scan->from) {
         return damaged_here(reader, "the stream ends below where it is to be read from");

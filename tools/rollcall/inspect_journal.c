@@ -68,13 +68,13 @@ static void print_record(struct listing *listing, const struct journal_record *r
     listing->closed = record->type == JOURNAL_CLOSED;
 }
 
-/* Damage if it lies below what the segment says is durable, or if sound records follow, though a
- * power cut may leave such; else what a kill or a cut leaves. */
+/* Damage if it lies below what the segment says must be there, or if sound records follow, though a
+ * power cut may leave such; else what a kill or a cut leaves, if no later segment follows. */
 static void print_gap(struct listing *listing, const struct salvage_item *gap)
 {
     const struct inspect *inspect = listing->inspect;
     uint64_t offset = journal_offset_of(&listing->segment.header, gap->lsn);
-    bool damage = gap->lsn < salvage_durable(&listing->segment) || gap->resumes;
+    bool damage = gap->lsn < salvage_reach(&listing->segment) || gap->resumes;
     listing->closed = false;
     listing->damaged |= damage;
     if (!inspect_wants(inspect, listing->gaps++)) {
@@ -83,7 +83,7 @@ static void print_gap(struct listing *listing, const struct salvage_item *gap)
     fprintf(inspect->out,
             "%12" PRIu64 " %16" PRIu64 "  -- %" PRIu64 " bytes that are no record: %s: %s\n",
             offset, gap->lsn, gap->bytes, gap->why,
-            damage ? "damage" : "not durable, cut at a start");
+            damage ? "damage" : "above its marks: a start cuts it off, unless a segment follows");
     if (damage) {
         verb_complain(inspect->errors, "%s: offset %" PRIu64 ": %s (LSN %" PRIu64 ")",
                       inspect->options->path, offset, gap->why, gap->lsn);
@@ -105,11 +105,13 @@ static void print_end(struct listing *listing, uint64_t lsn)
             listing->closed ? "a clean end"
             : full          ? "full"
                             : "nothing is written after it");
-    if (!full && lsn < salvage_durable(&listing->segment)) {
+    uint64_t reach = salvage_reach(&listing->segment);
+    if (!full && lsn < reach) {
         verb_complain(inspect->errors,
                       "%s: offset %" PRIu64 ": there is no record (LSN %" PRIu64
-                      ", durable up to %" PRIu64 ")",
-                      inspect->options->path, offset, lsn, salvage_durable(&listing->segment));
+                      ", %s up to %" PRIu64 ")",
+                      inspect->options->path, offset, lsn,
+                      reach == salvage_durable(&listing->segment) ? "durable" : "written", reach);
         listing->damaged = true;
     }
 }

@@ -239,11 +239,9 @@ static bool mend_there(struct mending *m)
         !salvage_init(&salvage, m->repair->vfs, path)) {
         return repair_fail(m->repair, m->segment->name, "read");
     }
-    salvage.state = JOURNAL_PAGE_SOUND;
-    salvage.header = m->segment->header;
+    salvage_trust(&salvage, &m->segment->header);
     salvage.mark = m->segment->mark;
     salvage.end = m->segment->end;
-    salvage_seek(&salvage, m->segment->header.start);
     while (mended && (step == SALVAGE_RECORD || step == SALVAGE_GAP)) {
         step = salvage_next(&salvage, &item);
         if (step == SALVAGE_FAILED) {

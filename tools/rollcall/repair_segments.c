@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "store/journal_salvage.h"
 #include "tools/rollcall/repair_private.h"
 
 /* A new last one. */
@@ -38,26 +39,42 @@ static void add_unsound(struct repair_plan *plan, const struct journal_chain *ch
                         const struct journal_found *found)
 {
     struct repair_segment *segment = repair_segments_add(plan);
-    uint64_t bytes = found->size - found->size % JOURNAL_UNIT;
     memcpy(segment->name, found->name, sizeof(segment->name));
-    segment->header = (struct journal_header){
-        .epoch = chain->epoch,
-        .start = found->name_start,
-        .bytes = bytes > JOURNAL_PAGE_BYTES ? bytes : JOURNAL_PAGE_BYTES,
-    };
+    segment->header = found->header;
+    segment->header.epoch = chain->epoch;
     segment->there = true;
 }
 
-/* Returns whether a segment lies within a live one that knows no successor: then it was replaced.
+/* Returns whether a live segment has records that end below `lsn`, and none after it: then it may
+ * have ended there, before it was full. */
+static bool repair_segments_may_end(struct repair *repair, const struct journal_found *live,
+                                    uint64_t lsn)
+{
+    char path[VFS_PATH_MAX];
+    struct salvage salvage;
+    struct salvage_item first;
+    struct salvage_found after = {0};
+    if (lsn % JOURNAL_UNIT != 0 || !vfs_path(path, repair->options->directory, live->name) ||
+        !salvage_init(&salvage, repair->vfs, path)) {
+        return false;
+    }
+    salvage_trust(&salvage, &live->header);
+    bool any = salvage_next(&salvage, &first) == SALVAGE_RECORD || first.resumes;
+    salvage_seek(&salvage, lsn);
+    bool none = salvage_count(&salvage, &after) && after.records == 0;
+    salvage_fini(&salvage);
+    return any && none;
+}
+
+/* Returns whether a segment lies within a live one that goes on without it: then it was replaced.
  */
-static bool repair_segments_is_dead(const struct journal_chain *chain,
+static bool repair_segments_is_dead(struct repair *repair, const struct journal_chain *chain,
                                     const struct journal_found *found)
 {
     for (size_t i = 0; i < chain->live_count; i++) {
         const struct journal_found *live = chain->live[i];
-        if (live->header.start <= found->name_start && found->name_start < live->end &&
-            !live->mark.sealed) {
-            return true;
+        if (live->header.start <= found->name_start && found->name_start < live->end) {
+            return !live->mark.sealed && !repair_segments_may_end(repair, live, found->name_start);
         }
     }
     return false;
@@ -70,13 +87,14 @@ static int by_start(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void repair_segments_collect(const struct journal_chain *chain, struct repair_plan *plan)
+static void repair_segments_collect(struct repair *repair, const struct journal_chain *chain,
+                                    struct repair_plan *plan)
 {
     for (size_t i = 0; i < chain->live_count; i++) {
         add_live(plan, chain->live[i]);
     }
     for (size_t i = chain->sound; i < chain->count; i++) {
-        if (!repair_segments_is_dead(chain, &chain->found[i])) {
+        if (!repair_segments_is_dead(repair, chain, &chain->found[i])) {
             add_unsound(plan, chain, &chain->found[i]);
         }
     }
@@ -187,7 +205,7 @@ bool repair_plan_make(struct repair *repair, const struct journal_chain *chain,
                       struct repair_plan *plan)
 {
     *plan = (struct repair_plan){.reach = reach_of(repair->manifest, chain)};
-    repair_segments_collect(chain, plan);
+    repair_segments_collect(repair, chain, plan);
     uint64_t from = repair->manifest->journal_lsn;
     if (plan->count > 0 && plan->segments[0].header.start < from) {
         from = plan->segments[0].header.start;

@@ -4,6 +4,7 @@
  */
 #include "store/journal.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,8 +17,12 @@
 #include "tests/support/vfs_sim.h"
 #include "tests/unit/store/journal_run.h"
 
-#define FIRST_NAME "journal-0000000000000000"
-#define FIRST_FILE RUN_DIRECTORY "/" FIRST_NAME
+#define FIRST_NAME   "journal-0000000000000000"
+#define FIRST_FILE   RUN_DIRECTORY "/" FIRST_NAME
+#define CAPACITY     (RUN_SEGMENT_BYTES - JOURNAL_PAGE_BYTES)
+#define HEADER_BYTES 512u
+#define IN_SECOND    5 /* records of a second segment */
+#define SECOND_BYTES (IN_SECOND * (JOURNAL_PAYLOAD_MAX + JOURNAL_HEADER_BYTES))
 
 static void write_all(struct run_world *world)
 {
@@ -204,12 +209,171 @@ static void test_mark_is_synced(void **state)
     vfs_sim_destroy(world.sim);
 }
 
+/* ---- a segment without a sound header ---- */
+
+struct second {
+    struct run_world world;
+    char file[64];
+    unsigned records; /* in both */
+};
+
+/* A full segment, a second one, and a kill before a mark says anything of either. */
+static void begin_second(struct second *second)
+{
+    struct run_world *world = &second->world;
+    char name[JOURNAL_NAME_MAX];
+    run_world_begin(world, 1, JOURNAL_SYNC_NEVER);
+    assert_int_equal(CAPACITY % JOURNAL_RECORD_MAX, 0);
+    second->records = CAPACITY / JOURNAL_RECORD_MAX + IN_SECOND;
+    for (unsigned i = 1; i <= second->records; i++) {
+        assert_true(run_write(&world->writer, 0, i, 0, JOURNAL_PAYLOAD_MAX));
+    }
+    run_world_end(world, true);
+    journal_name(name, CAPACITY);
+    snprintf(second->file, sizeof(second->file), RUN_DIRECTORY "/%s", name);
+}
+
+static void write_over(struct second *second, uint64_t offset, const void *bytes, size_t length)
+{
+    struct vfs *vfs = second->world.vfs;
+    int fd = vfs->functions->open(vfs, second->file, O_RDWR);
+    assert_true(fd >= 0);
+    assert_true(vfs_write_all(vfs, fd, bytes, length, offset));
+    vfs->functions->close(vfs, fd);
+}
+
+/* No byte of the header was written: a power cut may leave the name of the file alone. */
+static void blank_header(struct second *second)
+{
+    write_over(second, 0, (char[HEADER_BYTES]){0}, HEADER_BYTES);
+}
+
+static void expect_second_damaged(struct second *second)
+{
+    char text[JOURNAL_ERROR_MAX];
+    struct recovered recovered = run_world_scan(&second->world);
+    assert_int_equal(recovered.end, JOURNAL_SCAN_DAMAGED);
+    assert_int_equal(recovered.scan.end, CAPACITY);
+    snprintf(text, sizeof(text), "%s: offset 0: ", second->file);
+    assert_non_null(strstr(recovered.scan.error, text));
+}
+
+static struct recovered expect_second_cut(struct second *second, uint64_t lost)
+{
+    struct recovered recovered = run_world_scan(&second->world);
+    assert_string_equal(recovered.scan.error, "");
+    assert_int_equal(recovered.end, JOURNAL_SCAN_TORN);
+    assert_int_equal(recovered.scan.lost_records, lost);
+    return recovered;
+}
+
+/* One bit of it: in whatever run of the system, neither a kill nor a power cut has left it so. */
+static void test_header_flipped(void **state)
+{
+    (void)state;
+    struct second second;
+    begin_second(&second);
+    for (unsigned boot = 0; boot < 2; boot++) {
+        for (uint64_t offset = 0; offset < HEADER_BYTES; offset++) {
+            unsigned bit = (unsigned)(offset + boot) % 8;
+            if (offset != 20 && !test_chosen(offset)) {
+                continue;
+            }
+            assert_true(vfs_sim_flip(second.world.sim, second.file, offset, bit));
+            expect_second_damaged(&second);
+            assert_true(vfs_sim_flip(second.world.sim, second.file, offset, bit));
+        }
+        assert_int_equal(expect_second_cut(&second, 0).count[0], second.records);
+        vfs_sim_forget_boot(second.world.sim);
+    }
+    vfs_sim_destroy(second.world.sim);
+}
+
+/* Without any byte of it: so a power cut may leave it, and a kill may not. */
+static void test_header_blank(void **state)
+{
+    (void)state;
+    struct second second;
+    begin_second(&second);
+    blank_header(&second);
+    expect_second_damaged(&second);
+    vfs_sim_forget_boot(second.world.sim);
+    struct recovered recovered = expect_second_cut(&second, IN_SECOND);
+    assert_int_equal(recovered.scan.end, CAPACITY);
+    assert_int_equal(recovered.scan.lost_first, CAPACITY);
+    assert_int_equal(recovered.scan.lost_bytes, SECOND_BYTES);
+    assert_true(recovered.scan.torn_bytes <= SECOND_BYTES);
+    assert_true(recovered.scan.torn_bytes + 8 > SECOND_BYTES);
+    write_over(&second, JOURNAL_PAGE_BYTES, (char[SECOND_BYTES]){0}, SECOND_BYTES);
+    assert_int_equal(expect_second_cut(&second, 0).scan.torn_bytes, 0);
+    vfs_sim_destroy(second.world.sim);
+}
+
+/* The files as they are now are what the power leaves. */
+static void cut_power(struct second *second)
+{
+    struct run_world *world = &second->world;
+    const char *const files[] = {FIRST_FILE, second->file};
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        int fd = world->vfs->functions->open(world->vfs, files[i], O_RDWR);
+        assert_int_equal(world->vfs->functions->fdatasync(world->vfs, fd), 0);
+        world->vfs->functions->close(world->vfs, fd);
+    }
+    assert_int_equal(world->vfs->functions->sync_dir(world->vfs, RUN_DIRECTORY), 0);
+    vfs_sim_power_cut(world->sim, 1);
+    world->vfs = world->config.vfs = vfs_sim_vfs(world->sim);
+}
+
+static void kill_at_unlink(void *context, enum vfs_sim_op op, const char *path)
+{
+    struct second *second = context;
+    if (op == VFS_SIM_UNLINK && strcmp(path, second->file) == 0) {
+        vfs_sim_kill(second->world.sim);
+    }
+}
+
+/* After a cut the end of the first one is not there either. A start that is killed before it has
+ * deleted the second leaves a segment of this run beside it. */
+static void test_header_blank_and_a_killed_start(void **state)
+{
+    (void)state;
+    struct second second;
+    char error[JOURNAL_ERROR_MAX];
+    begin_second(&second);
+    struct run_world *world = &second.world;
+    blank_header(&second);
+    assert_true(vfs_sim_flip(world->sim, FIRST_FILE, RUN_SEGMENT_BYTES - 8, 0));
+    cut_power(&second);
+    struct recovered recovered = expect_second_cut(&second, IN_SECOND);
+    uint64_t end = recovered.scan.end;
+    assert_true(end < CAPACITY);
+    world->config.start_lsn = end;
+    world->config.sum = recovered.scan.sum;
+    vfs_sim_hook(world->sim, kill_at_unlink, &second);
+    assert_null(journal_open(&world->config, error));
+    vfs_sim_hook(world->sim, NULL, NULL);
+    world->vfs = world->config.vfs = vfs_sim_vfs(world->sim);
+    recovered = expect_second_cut(&second, 0);
+    assert_int_equal(recovered.scan.end, end);
+    world->journal = run_open(&world->config, &recovered);
+    journal_writer_init(&world->writer, world->journal);
+    assert_true(run_write(&world->writer, 0, recovered.count[0] + 1, 0, 100));
+    run_world_end(world, true);
+    assert_int_equal(expect_second_cut(&second, 0).count[0], recovered.count[0] + 1);
+    vfs_sim_destroy(world->sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flip_above_the_mark), cmocka_unit_test(test_flip_in_another_run),
-        cmocka_unit_test(test_written_meanwhile),   cmocka_unit_test(test_marked_as_written),
+        cmocka_unit_test(test_flip_above_the_mark),
+        cmocka_unit_test(test_flip_in_another_run),
+        cmocka_unit_test(test_written_meanwhile),
+        cmocka_unit_test(test_marked_as_written),
         cmocka_unit_test(test_mark_is_synced),
+        cmocka_unit_test(test_header_flipped),
+        cmocka_unit_test(test_header_blank),
+        cmocka_unit_test(test_header_blank_and_a_killed_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

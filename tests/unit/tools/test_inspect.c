@@ -180,7 +180,7 @@ static void test_segment_end(void **state)
     uint64_t size = data_size(data, last);
     char marks[2048 + JOURNAL_MARK_BYTES - 1024]; /* both, and zeroes */
     data_write(data, last, size, "\x01half a record", 14);
-    said_has(inspect(run, last, 1), "not durable, cut at a start\n");
+    said_has(inspect(run, last, 1), ": above its marks: a start cuts it off, unless ");
     data_read(data, last, 1024, marks, sizeof(marks));
     data_write(data, last, 1024, (char[sizeof(marks)]){0}, sizeof(marks));
     data_flip(data, last, size - DATA_CLOSED_BYTES - data->record_bytes + 8);
@@ -192,6 +192,44 @@ static void test_segment_end(void **state)
     data_truncate(data, last, size - DATA_CLOSED_BYTES - data->record_bytes);
     assert_int_equal(inspect_with(run, last, 1, INSPECT_NO_PAGE), VERB_DAMAGED);
     said_has(run->said.errors_text, "there is no record");
+}
+
+static uint64_t another_boot(struct vfs *vfs)
+{
+    return vfs_real()->functions->boot(vfs) + 1;
+}
+
+/* The last record, which a mark says was written, not that it is durable: so it must be there as
+ * long as the system runs, and after that a start cuts it off. */
+static void test_segment_written(void **state)
+{
+    struct said_run *run = *state;
+    struct data *data = run->data;
+    const char *last = data->segment[DATA_SEGMENTS - 1];
+    struct journal_header header;
+    struct journal_mark mark;
+    const char *why;
+    unsigned char page[JOURNAL_PAGE_BYTES], bytes[JOURNAL_MARK_BYTES];
+    uint64_t size = data_size(data, last) - DATA_CLOSED_BYTES;
+    data_read(data, last, 0, page, sizeof(page));
+    assert_int_equal(journal_page_decode(page, &header, &mark, &why), JOURNAL_PAGE_SOUND);
+    mark = (struct journal_mark){.written = data->end_lsn, .serial = 2};
+    uint64_t offset = journal_mark_encode(&header, &mark, bytes);
+    data_write(data, last, 1024, (char[1100]){0}, 1100);
+    data_write(data, last, offset, bytes, sizeof(bytes));
+    data_truncate(data, last, size);
+    inspect(run, last, 1);
+    data_flip(data, last, size - 8);
+    assert_int_equal(inspect_with(run, last, 1, INSPECT_NO_PAGE), VERB_DAMAGED);
+    said_has(run->said.out_text, ": damage\n");
+    said_has(run->said.errors_text, "a record's checksum does not fit");
+    data_truncate(data, last, size - data->record_bytes);
+    assert_int_equal(inspect_with(run, last, 1, INSPECT_NO_PAGE), VERB_DAMAGED);
+    said_has(run->said.errors_text, ", written up to ");
+    struct vfs_functions functions = *data_only_read()->functions;
+    struct vfs other = {&functions};
+    functions.boot = another_boot;
+    assert_int_equal(inspect_by(&other, run, last, 1, INSPECT_NO_PAGE), VERB_SOUND);
 }
 
 /* ---- records ---- */
@@ -517,6 +555,7 @@ int main(void)
         UNIT(test_segment_damage),
         UNIT(test_segment_unreadable),
         UNIT(test_segment_end),
+        UNIT(test_segment_written),
         cmocka_unit_test(test_records),
         UNIT(test_table),
         UNIT(test_table_damage),

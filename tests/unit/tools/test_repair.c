@@ -357,6 +357,21 @@ static void test_journal_header(void **state)
     }
 }
 
+/* A last segment that no mark speaks of, after one that ended before it was full. */
+static void test_journal_header_of_the_newest(void **state)
+{
+    struct run *run = *state;
+    struct data *data = run->data;
+    char name[JOURNAL_NAME_MAX];
+    data_write(data, data->segment[LAST], 1024, (char[1100]){0}, 1100);
+    journal_name(name, data->end_lsn + DATA_CLOSED_BYTES);
+    overwrite(data, name, 0, 2 * JOURNAL_PAGE_BYTES, 7);
+    repairs(run);
+    has(run, "its header is damaged; it is made again of its neighbours");
+    assert_int_equal(records_of(run).count, data->records);
+    data_remove(data, name);
+}
+
 static void test_journal_missing(void **state)
 {
     struct run *run = *state;
@@ -475,12 +490,16 @@ static void test_usage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT(test_sound),          UNIT(test_in_use),          UNIT(test_hopeless),
-        UNIT(test_manifest_bit),   UNIT(test_table_page),      UNIT(test_table_entries),
-        UNIT(test_table_bit),      UNIT(test_table_missing),   UNIT(test_table_swapped),
-        UNIT(test_journal_bit),    UNIT(test_journal_gap),     UNIT(test_journal_gap_above_marks),
-        UNIT(test_journal_header), UNIT(test_journal_missing), UNIT(test_journal_cut_short),
-        UNIT(test_drop_from),      UNIT(test_random),          UNIT(test_usage),
+        UNIT(test_sound),           UNIT(test_in_use),
+        UNIT(test_hopeless),        UNIT(test_manifest_bit),
+        UNIT(test_table_page),      UNIT(test_table_entries),
+        UNIT(test_table_bit),       UNIT(test_table_missing),
+        UNIT(test_table_swapped),   UNIT(test_journal_bit),
+        UNIT(test_journal_gap),     UNIT(test_journal_gap_above_marks),
+        UNIT(test_journal_header),  UNIT(test_journal_header_of_the_newest),
+        UNIT(test_journal_missing), UNIT(test_journal_cut_short),
+        UNIT(test_drop_from),       UNIT(test_random),
+        UNIT(test_usage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

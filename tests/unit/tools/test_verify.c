@@ -230,6 +230,15 @@ static void test_flip_journal(void **state)
     said_lacks(run->said.out_text, "a start does not read it");
 }
 
+static void rewrite_header(struct data *data, const char *name, unsigned word)
+{
+    uint64_t words[64];
+    data_read(data, name, 0, words, sizeof(words));
+    words[word]++;
+    words[63] = hash_bytes(words, 63 * sizeof(*words), JOURNAL_MAGIC);
+    data_write(data, name, 0, words, sizeof(words));
+}
+
 static void test_flip_journal_header(void **state)
 {
     struct said_run *run = *state;
@@ -242,6 +251,19 @@ static void test_flip_journal_header(void **state)
         data_flip(data, data->segment[i], 33);
     }
     assert_sound(run);
+    /* a last one that no mark speaks of: a power cut may leave none of it, and a kill all */
+    char name[JOURNAL_NAME_MAX];
+    forget_marks(data, data->segment[DATA_SEGMENTS - 1]);
+    journal_name(name, data->end_lsn + DATA_CLOSED_BYTES);
+    data_write(data, name, 0, "rubbish", 7);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_damaged(run, 1);
+        has_place(run, name, 0);
+        rewrite_header(data, data->segment[DATA_SEGMENTS - 1], 10); /* the run of the system */
+    }
+    data_truncate(data, name, 0);
+    assert_sound(run);
+    data_remove(data, name);
 }
 
 /* A start stops at the first; what lies behind it is found all the same. */
@@ -264,15 +286,6 @@ static void test_behind_damage(void **state)
     assert_damaged(run, 3);
     has_place(run, data->segment[1], 0);
     has(run, "the segment is missing");
-}
-
-static void rewrite_header(struct data *data, const char *name, unsigned word)
-{
-    uint64_t words[64];
-    data_read(data, name, 0, words, sizeof(words));
-    words[word]++;
-    words[63] = hash_bytes(words, 63 * sizeof(*words), JOURNAL_MAGIC);
-    data_write(data, name, 0, words, sizeof(words));
 }
 
 /* One that is sound for itself, after another than the one that is there. */
