@@ -22,7 +22,8 @@ failed=0
 found=$(errors)
 echo "with every order: $found histories go wrong"
 [ "$found" = 0 ] || failed=1
-for order in $(sed -n 's/^#ifdef NO_//p' "$model"); do
+orders=$(sed -n 's/^#ifdef NO_//p' "$model")
+for order in $orders; do
     found=$(errors "-DNO_$order")
     echo "without $order: ${found:-none looked at}"
     case $found in '' | 0) failed=1 ;; esac
