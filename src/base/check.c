@@ -3,22 +3,23 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <syslog.h>
 
-#define CHECK_LINE_BYTES 512
+#include "base/log_queue.h"
 
 void check_failed(const char *file, int line, const char *function, const char *text)
 {
-    char buffer[CHECK_LINE_BYTES];
-    int length = snprintf(buffer, sizeof(buffer), "%s:%d: %s: check failed: %s\n", file, line,
-                          function, text);
+    struct log_entry entry = {.priority = LOG_CRIT};
+    int length = snprintf(entry.text, sizeof(entry.text), "%s:%d: %s: check failed: %s\n", file,
+                          line, function, text);
     size_t bytes = length < 0 ? 0 : (size_t)length;
-    if (bytes >= sizeof(buffer)) {
-        bytes = sizeof(buffer) - 1;
-        buffer[bytes - 1] = '\n';
+    if (bytes >= sizeof(entry.text)) {
+        bytes = sizeof(entry.text) - 1;
+        entry.text[bytes - 1] = '\n';
     }
+    entry.length = (uint16_t)bytes;
     /* stdio is left out: the thread that broke may hold its lock. */
-    ssize_t written = write(STDERR_FILENO, buffer, bytes);
-    (void)written;
+    log_queue_put(&entry);
+    log_queue_wait();
     abort();
 }

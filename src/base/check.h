@@ -11,7 +11,8 @@
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* Prints "file:line: function: check failed: text" to stderr and aborts. Any thread. */
+/* Prints "file:line: function: check failed: text" to stderr, after what was logged, and aborts.
+ * Any thread. */
 __attribute__((noreturn, cold)) void check_failed(const char *file, int line, const char *function,
                                                   const char *text);
 

@@ -1,4 +1,4 @@
-/* log.c: one line, one write; how many lines a place may write. */
+/* log.c: what a line is; how many a place may write. log_queue.c writes them. */
 #include "base/log.h"
 
 #include <stdarg.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log_queue.h"
 
-#define LOG_LINE_BYTES     1024 /* a longer line is cut */
 #define LOG_LEFT_OUT_BYTES 32
 
 #define LOG_SITES      512 /* places that are told apart, a power of two; the rest share one */
@@ -62,6 +62,7 @@ void log_to_syslog(void)
 {
     openlog(atomic_load(&state.program), LOG_PID, LOG_DAEMON);
     atomic_store(&state.to_syslog, true);
+    log_queue_wait();
 }
 
 /* $JOURNAL_STREAM says which file the journal is: "device:inode". */
@@ -178,41 +179,73 @@ static size_t put_mark(enum log_level level, char *line, size_t room)
     return written(snprintf(line, room, "%s: ", levels[level].name), room);
 }
 
-/* A line is text from `start` on; what stands before it is for stderr alone. There is room for one
- * more byte. */
-static void line_write(enum log_level level, char *line, size_t start, size_t length)
+/* Puts the line into `entry`. */
+__attribute__((format(printf, 4, 0))) static void compose(struct log_entry *entry,
+                                                          enum log_level level, uint64_t left_out,
+                                                          const char *format, va_list arguments)
 {
-    for (size_t i = start; i < length; i++) {
-        unsigned char byte = (unsigned char)line[i];
-        if (byte < ' ' || byte == 0x7f) {
-            line[i] = '?'; /* a key or a path cannot forge a line */
-        }
-    }
-    if (atomic_load(&state.to_syslog)) {
-        line[length] = '\0';
-        syslog(levels[level].priority, "%s", line + start);
-        return;
-    }
-    line[length++] = '\n';
-    ssize_t sent = write(STDERR_FILENO, line, length);
-    (void)sent; /* nobody left to tell */
-}
-
-__attribute__((format(printf, 3, 0))) static void log_line(enum log_level level, uint64_t left_out,
-                                                           const char *format, va_list arguments)
-{
-    char line[LOG_LINE_BYTES], more[LOG_LEFT_OUT_BYTES] = "";
+    char *line = entry->text, more[LOG_LEFT_OUT_BYTES] = "";
     if (left_out > 0) {
         snprintf(more, sizeof(more), " left_out=%llu", (unsigned long long)left_out);
     }
-    size_t room = sizeof(line) - 1 - strlen(more); /* and the newline */
+    size_t room = sizeof(entry->text) - 1 - strlen(more); /* and the newline */
     size_t start = stamp(level, line, room);
     start += written(snprintf(line + start, room - start, "%s: ", atomic_load(&state.program)),
                      room - start);
     size_t length = start + put_mark(level, line + start, room - start);
     length += written(vsnprintf(line + length, room - length, format, arguments), room - length);
     memcpy(line + length, more, strlen(more));
-    line_write(level, line, start, length + strlen(more));
+    length += strlen(more);
+    for (size_t i = start; i < length; i++) {
+        unsigned char byte = (unsigned char)line[i];
+        if (byte < ' ' || byte == 0x7f) {
+            line[i] = '?'; /* a key or a path cannot forge a line */
+        }
+    }
+    line[length++] = '\n';
+    entry->priority = levels[level].priority;
+    entry->to_syslog = atomic_load(&state.to_syslog);
+    entry->start = (uint16_t)start;
+    entry->length = (uint16_t)length;
+}
+
+__attribute__((format(printf, 3, 0))) static void log_line(enum log_level level, uint64_t left_out,
+                                                           const char *format, va_list arguments)
+{
+    struct log_entry entry;
+    compose(&entry, level, left_out, format, arguments);
+    log_queue_put(&entry);
+}
+
+__attribute__((format(printf, 3, 4))) static void
+compose_text(struct log_entry *entry, enum log_level level, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    compose(entry, level, 0, format, arguments);
+    va_end(arguments);
+}
+
+static void compose_lost(struct log_entry *entry, uint64_t lost)
+{
+    compose_text(entry, LOG_LEVEL_WARNING,
+                 "lines of the log were lost: what it is written to does not take them lost=%llu",
+                 (unsigned long long)lost);
+}
+
+bool log_start(void)
+{
+    return log_queue_start(compose_lost);
+}
+
+void log_end(void)
+{
+    log_queue_end();
+}
+
+uint64_t log_lost(void)
+{
+    return log_queue_lost();
 }
 
 __attribute__((format(printf, 2, 0))) static void log_limited(enum log_level level,

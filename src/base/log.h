@@ -11,6 +11,9 @@
  * log_tick() says so. So no client and no broken disk can fill the log, or keep a thread busy with
  * it.
  *
+ * From log_start() to log_end() a thread of its own writes the lines: nobody who logs waits for it
+ * (log_queue.h has what is lost then). Before and after each is written by who logs.
+ *
  * Any thread; a line is written whole, cut at 1023 bytes; control bytes in it become '?'.
  */
 #ifndef ROLLCALL_BASE_LOG_H
@@ -40,7 +43,16 @@ static inline enum log_level log_level(void)
     return atomic_load_explicit(&log_highest, memory_order_relaxed);
 }
 
-void log_to_syslog(void); /* from now on to syslog(3), facility daemon */
+/* From now on to syslog(3), facility daemon. What was logged before is on stderr when it returns;
+ * see LOG_WAIT_S of log_queue.h. */
+void log_to_syslog(void);
+
+/* Starts the thread, if it does not run; the process does not fork after that. False with errno:
+ * there is none. */
+bool log_start(void);
+void log_end(void); /* waits until all is written, for LOG_WAIT_S at most; not started: no-op */
+uint64_t log_lost(void); /* lines, since the process began */
+
 /*
  * From now on each line on stderr begins with the time (UTC) and its level; where stderr is the
  * journal of systemd, which notes the time, with the number of the level as it reads it.

@@ -419,7 +419,7 @@ static bool begin_in_memory(struct daemon *daemon)
     return !daemon->failed;
 }
 
-/* From here on clients are served. */
+/* From here on clients are served, and nobody waits for the log. */
 static bool begin_serving(struct daemon *daemon)
 {
     char error[NET_ERROR_MAX];
@@ -431,6 +431,11 @@ static bool begin_serving(struct daemon *daemon)
         return false;
     }
     log_addresses(daemon->net);
+    if (!log_start()) {
+        log_error("cannot start a thread: %s", strerror(errno));
+        daemon->failed = true;
+        return false;
+    }
     daemon->serving = true;
     admin_serving(daemon->admin);
     process_background_ready(daemon->ready_fd);
@@ -567,5 +572,6 @@ int daemon_run(int argc, char **argv)
         close(daemon.signal_fd);
     }
     pthread_mutex_destroy(&daemon.lock);
+    log_end();
     return started && !daemon.failed ? EXIT_STATUS_DONE : EXIT_STATUS_FAILED;
 }

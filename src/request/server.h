@@ -102,6 +102,7 @@ struct server {
     struct net_metrics net_base;     /* likewise */
     metric recycled_gone;            /* by engines that are gone: who reloads */
     metric recycled_base;            /* likewise what `stats reset` subtracts */
+    metric log_lost_base;            /* likewise */
     uint64_t started_s;              /* monotonic */
     uint64_t watchdog_us;            /* notify_watchdog_us() at the start */
     _Atomic uint64_t *rounds_us;     /* [threads]: the last server_round of each */

@@ -62,6 +62,7 @@ static void stats_reset(struct dispatch_worker *worker)
     }
     stats_engines(worker->spaces, &held);
     atomic_store(&server->recycled_base, metric_read(&server->recycled_gone) + held.recycled);
+    atomic_store(&server->log_lost_base, log_lost());
     net_metrics_sum(server->net, &net);
 #define KEEP(name, meaning) atomic_store(&server->net_base.name, metric_read(&net.name));
     NET_METRICS(KEEP)

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/huge.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "net/tls.h"
 #include "request/stats_private.h"
@@ -93,6 +94,7 @@ static void emit_process(struct stats_out *out)
     struct huge_bytes huge = huge_sums();
     stats_number(out, "tables_resident_bytes", huge.resident);
     stats_number(out, "huge_page_bytes", huge.huge);
+    stats_number(out, "log_lost", log_lost() - metric_read(&server->log_lost_base));
 }
 
 static void emit_connections(struct stats_out *out)

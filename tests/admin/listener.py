@@ -309,7 +309,7 @@ def test_users():
     # guessing is slowed down, whoever is right meanwhile
     codes = [here.ask("/metrics", user="ops:wrong")[0] for _ in range(4)]
     assert codes[:3] == [401] * 3 and codes[3] == 429, codes
-    assert "wrong user or password for the admin listener" in here.daemon.output()
+    assert here.daemon.says("wrong user or password for the admin listener")
     here.end()
 
 

@@ -102,7 +102,7 @@ def test_descriptors_exhausted(target):
     room = DESCRIPTORS - target.descriptors
     for _ in range(repeated(2)):
         exhaust(target, room, room + 10)
-    if 'reason="no descriptor is left"' not in target.output():
+    if not target.says('reason="no descriptor is left"'):
         raise protocol.Mismatch("the log does not say why")
 
 
@@ -320,7 +320,7 @@ def test_auth_failures_logged(target):
                      2 * b"CLIENT_ERROR authentication failure\r\n")
             failures += 2
     check_logged(target, began, failures, "a login was refused")
-    if 'user="a?b"' not in target.output():
+    if not target.says(r'user="a\?b"'):
         raise protocol.Mismatch("the log does not name the user")
 
 

@@ -8,6 +8,15 @@
  * word, puts before it. The exchange has two parts, as with load- and store-exclusive: the word is
  * reserved when it is read, and its new value may be seen later.
  *
+ * The orders of the header, in the order of the code, and the model's name of each (orders.py compares):
+ *     verlock_read       load_n              acquire          ACQUIRE_LOAD
+ *     verlock_read       load_n              acquire          ACQUIRE_LOAD
+ *     verlock_unchanged  thread_fence        acquire          ACQUIRE_FENCE
+ *     verlock_unchanged  load_n              relaxed          -
+ *     verlock_try        compare_exchange_n  acquire relaxed  ACQUIRE_EXCHANGE
+ *     verlock_try        thread_fence        release          RELEASE_FENCE
+ *     verlock_release    store_n             release          RELEASE_STORE
+ *
  * What must hold: a reader that finds the word unlocked and unchanged has read both words of data as
  * of that version; no change of a writer is lost.
  */

@@ -228,7 +228,7 @@ class Daemon:
 
     def __init__(self, options, arguments):
         self.process = None
-        self.log = tempfile.TemporaryFile()
+        self.log = self.open_log()
         if options.connect:
             host, port = options.connect.rsplit(":", 1)
             self.address = (host, int(port))
@@ -241,6 +241,10 @@ class Daemon:
         self.process = subprocess.Popen(command + arguments, stdout=self.log, stderr=self.log)
         self.wait()
 
+    @staticmethod
+    def open_log():
+        return tempfile.TemporaryFile()
+
     def wait(self):
         until = time.monotonic() + START_S
         while time.monotonic() < until and self.process.poll() is None:
@@ -252,6 +256,13 @@ class Daemon:
         problem = "the daemon did not start:\n" + self.output()
         self.kill()
         raise Mismatch(problem)
+
+    def says(self, pattern):
+        """What of the log matches; a thread of the daemon's writes it. None: nothing does, in time."""
+        until = time.monotonic() + ANSWER_S
+        while not (found := re.search(pattern, self.output())) and time.monotonic() < until:
+            time.sleep(0.01)
+        return found
 
     def output(self):
         self.log.seek(0)

@@ -224,7 +224,7 @@ def full(folder, _rand):
     adder = Adder(daemon, 0).join()
     if adder.refused != {FULL} and adder.refused != {FULL, b"1"}:
         raise Failure("new ids are answered %s:\n%s" % (adder.refused, daemon.output()))
-    if "space user cannot grow" not in daemon.output():
+    if not daemon.says("space user cannot grow"):
         raise Failure("the log does not say so:\n%s" % daemon.output())
     client = Client(daemon)
     check(client, adder.acknowledged, ())

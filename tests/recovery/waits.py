@@ -127,7 +127,7 @@ def manifest_cannot_be_stored(folder):
             writer.add()
     finally:
         clear(folder)
-    if not re.search(r"MANIFEST.*it is tried again", daemon.output()):
+    if not daemon.says(r"MANIFEST.*it is tried again"):
         raise Failure("the log does not say why:\n%s" % daemon.output())
     writer.until(False, AGAIN_S)
     return daemon, writer.taken
