@@ -34,6 +34,7 @@ import sys
 import time
 
 import judge
+from refusals import BUSY, NO_MEMORY, NO_TABLE
 from victim import FALSE_POSITIVES, Failure, Folder, Load, Victim, protocol, scale_of_run, seed_of_run
 
 ROUNDS = 10
@@ -48,14 +49,14 @@ WATCH_S = 1.0  # for the moment a round waits for
 POLL_S = 0.0002
 RECENT = 25000  # of dumped ids: so many of the newest are judged each round,
 SHARE = 0.03  # and this share of the others, and all in the last
-# What may be refused though nothing fails, and how much of a part's answers at most
+# What may be refused though nothing fails: kind of key, reason -> how much of a part's answers at most. That it is
+# refused only while there is no room the judge sees after each round (refusals.py).
 REFUSED_MAX = {
     "recycle": {},
-    # The row gets full, and small side dicts before it; a table that opens waits for the journal
-    "refuse": {judge.NO_TABLE: 1, judge.NO_MEMORY: 0.1, judge.BUSY: 0.05},
-    # The overlay of a small table is soon full, and waits for a merge; a dumped table whose late-room is
-    # used up takes no new ids
-    "dump": {judge.BUSY: 0.25, judge.NO_TABLE: 0.02},
+    # The row gets full, and before it the small dict of deleted members: 8 % of the commands delete one
+    "refuse": {("counter", NO_TABLE): 0.12, ("member", NO_TABLE): 0.05, ("member", NO_MEMORY): 0.08},
+    # A dumped filter whose late-room is used up takes no new members; an overlay that is full waits for a merge
+    "dump": {("member", NO_TABLE): 0.01, ("counter", BUSY): 0.005, ("member", BUSY): 0.005},
 }
 TAMPER_ROUNDS = 8  # at most, until there is something of the kind that is to be lost
 ENDINGS = {"kill": 8, "files": 5, "roll": 4, "checkpoint": 4, "stop": 2}
@@ -91,7 +92,7 @@ class Part:
         self.model = judge.Model(path, IDS_MAX)
         self.judge = judge.Judge(self.model, oldest, FALSE_POSITIVES)
         self.daemon = None
-        self.refused = {}  # reason -> how often
+        self.refused = {}  # (kind, reason) -> how often
         self.kills = self.answered = self.seconds = self.false_positives = 0
         self.took = 0.05  # seconds the last start took
 
@@ -175,25 +176,16 @@ class Part:
             raise Failure("\n".join(load.wrong))
         if load.ends != {ending}:
             raise Failure("connections ended %s, not %s" % (", ".join(sorted(load.ends)), ending))
-        for reason, count in load.refused.items():
-            if reason not in REFUSED_MAX[self.oldest]:
-                raise Failure("%d x %s" % (count, reason))
-            self.refused[reason] = self.refused.get(reason, 0) + count
+        for key, count in load.refused.items():
+            if key not in REFUSED_MAX[self.oldest]:
+                raise Failure("%d x %s %s" % (count, *key))
+            self.refused[key] = self.refused.get(key, 0) + count
 
     def check_refused(self):
         """Ends a part: no reason may have been given for more commands than it may."""
-        for reason, count in self.refused.items():
-            if count > REFUSED_MAX[self.oldest][reason] * self.answered:
-                raise Failure("%d of %d x %s" % (count, self.answered, reason))
-
-    def check_full(self, load, client):
-        """With oldest: refuse a new id is refused when no table is free, and not before."""
-        if self.oldest != "refuse" or judge.NO_TABLE not in load.refused:
-            return
-        figures = client.stats(b"spaces")
-        free = {space: int(figures[space + ":spare"]) for space in judge.SPACES.values()}
-        if 0 not in free.values():
-            raise Failure("%s, but %s tables are" % (judge.NO_TABLE, free))
+        for key, count in self.refused.items():
+            if count > REFUSED_MAX[self.oldest][key] * self.answered:
+                raise Failure("%d of %d x %s %s" % (count, self.answered, *key))
 
     def round(self, number):
         plan = Plan(self.seed, self.oldest, number, self.options)
@@ -214,9 +206,8 @@ class Part:
             self.daemon.check_log()
             self.restart(number, plan)
         client = self.daemon.connect()
-        self.check_full(load, client)
         ids, happened = self.judge.judge(
-            client, load.pending, REFUSED_MAX[self.oldest], self.chosen(number, load.pending), plan.rng)
+            client, load.pending, load.refused, self.chosen(number, load.pending), plan.rng)
         client.socket.close()
         self.tell(number, plan, load, ids, happened)
 
@@ -224,7 +215,7 @@ class Part:
         return self.options.sync[number % len(self.options.sync)]
 
     def tell(self, number, plan, load, ids, happened):
-        refused = "".join(", %d x %s" % (count, reason) for reason, count in load.refused.items())
+        refused = "".join(", %d x %s %s" % (count, *key) for key, count in load.refused.items())
         print("%s %d/%d: %s, %s: %d answered%s, %d not (%d had happened); %d ids judged; "
               "serves after %.0f ms%s" % (
                   self.oldest, number, self.options.rounds, self.sync(number), plan.ending,
@@ -331,7 +322,7 @@ class Tampered(Part):
             except LookupError:
                 return  # a slow machine: a later round will have one
             client = self.daemon.connect()
-            self.judge.judge(client, [], (), None, random.Random(1))
+            self.judge.judge(client, [], {}, None, random.Random(1))
             client.socket.close()
 
 

@@ -31,6 +31,7 @@ import sys
 import time
 
 import judge
+from refusals import BUSY, NO_TABLE
 from victim import FALSE_POSITIVES, Failure, Folder, Load, Victim, protocol, scale_of_run, seed_of_run
 
 SKIPPED = 77
@@ -53,8 +54,12 @@ NEW = 4000 // (100 + SCALE)  # ids in 1,000 commands
 VALUES = {"memory": "128MiB", "table_size": "64KiB", "tables": 8, "dicts": "256KiB",
           "segment": "1MiB", "buffer": "1MiB", "every": "%dms" % LOAD_MS, "journal": "4MiB"}
 PARTS = {"refuse": {}, "dump": {"memory": "512MiB", "tables": 3}}  # dump: cold reads as well
-# Refused for other reasons than the disk; "busy": until an overlay is merged
-USUAL = ("no table free", "out of memory storing object", "busy")
+NO_ROOM = "out of disk space"
+# What else is refused: kind of key, reason -> how much of a part's answers at most, from when the disk is filled
+# until the daemon is started where it has room: till then an overlay may be full, and cannot be merged, and no table
+# is had for ten seconds after a dump failed.
+REFUSED_MAX = {"refuse": {},
+               "dump": {("counter", BUSY): 0.05, ("counter", NO_TABLE): 0.02, ("member", NO_TABLE): 0.02}}
 
 
 class Disk:
@@ -97,9 +102,12 @@ class Test:
         self.values = dict(VALUES, oldest=oldest, **PARTS[oldest])
         self.model = judge.Model(os.path.join(folder.path, "model"), IDS_MAX)
         self.judge = judge.Judge(self.model, oldest, FALSE_POSITIVES)
+        self.judge.dumps_fail = True
         self.rng = random.Random(seed)
         self.daemon = None
         self.count = 0  # loads begun
+        self.room = True  # nothing may be refused
+        self.answered, self.refused = 0, {}  # the second: (kind, reason) -> how often, of REFUSED_MAX
         self.false_positives = 0
 
     def start(self, sync):
@@ -123,15 +131,31 @@ class Test:
             raise Failure("\n".join(load.wrong))
         if load.ends != {ending}:
             raise Failure("connections ended %s, not %s" % (", ".join(sorted(load.ends)), ending))
-        return {reason: count for reason, count in load.refused.items() if reason not in USUAL}
+        self.answered += load.answered
+        return self.refused_for_room(load.refused)
+
+    def refused_for_room(self, refused):
+        """How many were for want of room; only what may come may be among the others."""
+        for key, count in refused.items():
+            allowed = key[1] == NO_ROOM or key in REFUSED_MAX[self.oldest]
+            if self.room or not allowed:
+                raise Failure("%d x %s %s%s" % (count, *key, ", and the disk has room" if self.room else ""))
+            if key[1] != NO_ROOM:
+                self.refused[key] = self.refused.get(key, 0) + count
+        return sum(count for (_, reason), count in refused.items() if reason == NO_ROOM)
+
+    def check_refused(self):
+        for key, count in self.refused.items():
+            if count > REFUSED_MAX[self.oldest][key] * self.answered:
+                raise Failure("%d of %d x %s %s" % (count, self.answered, *key))
 
     def load(self, milliseconds=LOAD_MS):
         """What was refused for want of room in a short load."""
         return self.finish(self.begin_load(milliseconds), "drained")
 
-    def compare(self, pending=()):
+    def compare(self, pending=(), refused=None):
         client = self.daemon.connect()
-        ids, _ = self.judge.judge(client, list(pending), ("no room",), None, self.rng)
+        ids, _ = self.judge.judge(client, list(pending), refused or {}, None, self.rng)
         client.socket.close()
         if self.judge.count:
             raise Failure("\n".join(self.judge.problems))
@@ -164,7 +188,7 @@ class Test:
             if not refused:
                 return time.monotonic() - began
             time.sleep(PAUSE_S)
-        raise Failure("there is room again, and after %d s still: %s" % (RECOVER_S, refused))
+        raise Failure("there is room again, and after %d s still: %d x %s" % (RECOVER_S, refused, NO_ROOM))
 
     def until_dumped(self):
         """On a slow machine the cycles may have written too little for a table to leave memory."""
@@ -185,12 +209,13 @@ class Test:
         self.finish(load, "closed")
         room()
         self.start(sync)
-        return self.compare(load.pending)
+        return self.compare(load.pending, load.refused)
 
     def cycle(self, number):
         sync = SYNCS[number % len(SYNCS)]
         self.load()
         self.compare()
+        self.room = False
         self.disk.fill(self.rng.choice((0, self.rng.randrange(LEFT_MAX))))
         refused = self.until_refused()
         self.compare()
@@ -203,9 +228,10 @@ class Test:
         self.disk.free()
         took = self.until_taken()
         ids = self.kill(sync, lambda: None)
-        print("%d: %s; taken again after %.1f s; %d ids judged; then sync %s" % (
-            number, ", ".join("%d x %s" % (count, reason) for reason, count in refused.items()),
-            took, ids, sync))
+        self.room = True
+        print("%d: %d x %s; taken again after %.1f s; %d ids judged; then sync %s%s" % (
+            number, refused, NO_ROOM, took, ids, sync,
+            "".join("; so far %d x %s %s" % (count, *key) for key, count in self.refused.items())))
         sys.stdout.flush()
 
     def run(self, cycles):
@@ -216,6 +242,7 @@ class Test:
                 self.cycle(number)
             if self.oldest == "dump":
                 self.until_dumped()
+            self.check_refused()
             self.judge.false_positives(self.false_positives)
             return self.judge.problems[0] if self.judge.count else self.daemon.stop(False)
         except (Failure, judge.Lost, protocol.Mismatch, OSError) as problem:

@@ -11,7 +11,8 @@ each round the daemon is killed, stopped or left, and everything is read back.
 
 All commands are answered before the next are sent, so an exact map tells what must be there; what
 was refused is not, and is counted by the kind of its id and the reason: no more may be than REFUSED_MAX
-says. Prints a line a seed; exits 1 with the first differences and keeps the folder.
+says, and none for want of a table where figures that are asked for at once say that one is free.
+Prints a line a seed; exits 1 with the first differences and keeps the folder.
 """
 import argparse
 import random
@@ -19,6 +20,7 @@ import signal
 import sys
 
 import judge
+from refusals import is_closed
 from victim import Failure, Victim, passes, protocol, scale_of_run, seed_of_run
 
 ROUNDS = 8  # of each seed
@@ -35,37 +37,46 @@ NEXT, GAP, LATE, STRAYS = 0.90, 0.005, 0.025, 0.01  # the rest: an old one
 DELETED = 0.1  # of the old ones
 VALUES = {"memory": "512MiB", "oldest": "dump", "table_size": "64KiB", "dicts": "256KiB",
           "segment": "1MiB", "buffer": "1MiB", "journal": "4MiB", "sync": "everysec"}
-STREAM, LATER, FAR, OLD = "of the stream", "late", "far ahead", "old"
+STREAM, LEAPT, LATER, FAR, OLD = "of the stream", "after a leap", "late", "far ahead", "old"
+AFTER_LEAP = 80  # ids of the stream, or late ones: nearly always sixteen of each space are among them
 BUSY, NO_TABLE, TOO_FAR = (b"SERVER_ERROR busy", b"SERVER_ERROR no table free",
                            b"CLIENT_ERROR id too far ahead")
-# Kind of id -> reason -> the most, of the commands of the kind. A change waits for a merge when the overlay is
-# full; it is busy where that takes five seconds. A dumped filter takes no more members than it was made for. New
-# ids are refused for a while when changes overrun a dump or the disk takes too long for one (in crash.py, too:
-# 0.02), and the first ids of a stream that leaps where the room apart is full of strays: one of a leap is too far,
-# as nobody knows of more.
-LEAPS = GAP / NEXT
+# Kind of id -> reason -> the most, of the commands of the kind; another reason never comes. Where a table is free,
+# and the id's own takes more, none is refused for want of one: changes overran dumps, or a dumped filter takes no
+# more members than it was made for. A change waits for a merge when the overlay is full, and is busy where that
+# takes five seconds. Only ids above the tables may find no room though a table is free, where that for ids apart is
+# full of strays: of a stream that leaps over it the first id is too far, as nobody knows of more; up to the
+# sixteenth, in each space, no table is open yet.
 REFUSED_MAX = {
-    STREAM: {NO_TABLE: 0.01, BUSY: 0.002, TOO_FAR: LEAPS},
-    LATER: {NO_TABLE: 0.01, BUSY: 0.002, TOO_FAR: LEAPS},
+    STREAM: {NO_TABLE: 0.001, BUSY: 0.002},
+    LEAPT: {NO_TABLE: 0.01, BUSY: 0.002, TOO_FAR: 2 / AFTER_LEAP},
+    LATER: {NO_TABLE: 0.01, BUSY: 0.002},
     FAR: {NO_TABLE: 0.01, BUSY: 0.002, TOO_FAR: 0.02},
-    OLD: {NO_TABLE: 0.01, BUSY: 0.002, TOO_FAR: 0},
+    OLD: {NO_TABLE: 0.01, BUSY: 0.002},
 }
-
 
 class Stream:
     """Which id comes next."""
 
     def __init__(self, rng):
         self.rng, self.place, self.gaps = rng, 1000, []
+        self.leapt = 0  # ids before it counts as STREAM again
 
     def choose(self, old):
         """An id and its kind."""
+        one, kind = self.choose_one(old)
+        if kind in (STREAM, LATER) and self.leapt > 0:
+            self.leapt -= 1
+            kind = LEAPT
+        return one, kind
+
+    def choose_one(self, old):
         rng, kind = self.rng, self.rng.random()
         if kind < NEXT:
             self.place += rng.randrange(1, 3)
         elif kind < NEXT + GAP:
             self.gaps.append((self.place, self.place + rng.choice(GAPS)))
-            self.place = self.gaps[-1][1]
+            self.place, self.leapt = self.gaps[-1][1], AFTER_LEAP
         elif kind < NEXT + GAP + LATE and self.gaps:
             low, high = rng.choice(self.gaps[-6:])
             return rng.randrange(low + 1, high), LATER
@@ -134,8 +145,16 @@ class Test:
             elif line in REFUSED_MAX[kinds[one]]:
                 key = (kinds[one], line)
                 self.refused[key] = self.refused.get(key, 0) + 1
+                if line == NO_TABLE and kinds[one] not in (LEAPT, FAR) and one <= self.stream.place:
+                    self.check_table(one, judge.SPACES["member" if liked else "counter"])
             else:
                 raise Failure("%r is answered %r" % (sent, line))
+
+    def check_table(self, one, space):
+        """An id was just refused for want of a table: is none free?"""
+        free = int(self.client.stats(b"spaces")[space + ":spare"])
+        if free > 0 and not is_closed(judge.Tables(self.client.tables(space), space).of(one)):
+            raise Failure("%s:%d: %s, but %d tables are free" % (space, one, NO_TABLE.decode(), free))
 
     def check_refused(self):
         for (kind, reason), count in self.refused.items():

@@ -9,19 +9,22 @@ acknowledged state, or that after any first part of its own pending commands; no
 
 exactly. And because a connection's commands run in order and only an end of the journal can be lost,
 all ids of a writer must agree on one place up to which its pending commands have happened. A pending
-command that may have been refused (`busy`: its id is in a file, or new; `no table free`: its id is new) may be
-missing below that place, but may not have happened above it.
+command that may have been refused (refusals.py says which) may be missing below that place, but may
+not have happened above it; how many are is counted, and bounded.
 
-A member that was never added may be found if the filter says so: as often as conf/README.md promises.
-With `oldest: recycle` an id is absent if it lies below the oldest table. A table that was recycled
-before an older one (to that most ids came) leaves its range to the one below, which says that it has
-such: of those ids each holds what it must, or is absent, and stays so once an answer said it.
+A member that was never added may be found if the filter says so: as often as conf/README.md promises
+for the table it belongs to and each layer that this has. With `oldest: recycle` an id is absent if it
+lies below the oldest table. A table that was recycled before an older one (to that most ids came)
+leaves its range to the one below, which says how many such it has: of an id there that is absent,
+though it should hold something, the daemon must say that it was recycled (`misses_below`).
 """
 import bisect
 import math
 import mmap
 import re
 import struct
+
+from refusals import MAY, MUST, Refusals
 
 MAGIC = 0x6C65646F6D736F70
 HEADER = struct.Struct("=4Q")
@@ -33,18 +36,13 @@ NOTHING = (-1,) * len(SLOTS)
 NEVER, THERE, DELETED, UNKNOWN = range(4)
 FOUND = {NEVER: False, THERE: True, DELETED: False}  # is a member found? UNKNOWN: it may be
 NO_RECORD = b",,,"  # what a get answers of NOTHING, if it did
-IN_PLACE_MAX = (1021, 1048573, 1048573, 1048573)  # of the slots' bits in victim.py
-# Refusals of which it is known which commands they are for; any other may be for any command
-BUSY, NO_TABLE, NO_MEMORY = "busy", "no table free", "out of memory storing object"
-ENDING_VERBS = ("delete", "unset", "record", "remove")  # an id, or a member, may be gone behind them
 BELOW, MAY_HOLD, HOLDS = range(3)
 GONE = {"counter": 1, "member": 2}
 SPACES = {"counter": "feed", "member": "liked"}
 
 KEYS = 1000  # of one get
 ANSWER_S = 60
-LAYERS_MAX = 2  # of a table; conf/README.md promises the rate for each
-FALSE_POSITIVES_TIMES = 1.3  # what is taken of the rate that conf/README.md promises
+FALSE_POSITIVES_TIMES = 1.3  # what is taken of the rate that conf/README.md promises, of a table and each layer
 BY_CHANCE = 1e-6
 BY_CHANCE_DEVIATIONS = 4.75  # of a normal distribution
 MEAN_LARGE = 500
@@ -208,23 +206,25 @@ class Tables:
     """A space's tables, as `stats tables` names them."""
 
     def __init__(self, figures, space):
-        found = (re.fullmatch(space + r":(\d+):base", name) for name in figures)
-        rows = sorted((int(figures[one.group()]),
-                       int(figures["%s:%s:dropped_ranges" % (space, one.group(1))]),
-                       figures["%s:%s:cold" % (space, one.group(1))])
-                      for one in found if one)
-        self.bases = [base for base, _, _ in rows]
-        self.dropped = [ranges > 0 for _, ranges, _ in rows]
-        self.files = {base for base, _, cold in rows if cold != "0"}
+        rows = {}
+        for name, value in figures.items():
+            _, serial, figure = name.split(":")
+            rows.setdefault(serial, {})[figure] = value
+        self.rows = sorted(rows.values(), key=lambda row: int(row["base"]))
+        self.bases = [int(row["base"]) for row in self.rows]
+        self.dropped = [row["dropped_ranges"] != "0" for row in self.rows]
+        self.layers = [int(row["layers"]) for row in self.rows]
+        self.space, self.low = space, self.bases[0] if self.bases else 0
 
-    @property
-    def low(self):
-        return self.bases[0] if self.bases else 0
-
-    def in_file(self, number):
-        """Is this id in a dumped table?"""
+    def of(self, number):
+        """The figures of the table an id belongs to; None: below the oldest."""
         at = bisect.bisect(self.bases, number) - 1
-        return at >= 0 and self.bases[at] in self.files
+        return self.rows[at] if at >= 0 else None
+
+    def layers_of(self, number):
+        """How many filters are asked for a member of this id."""
+        at = bisect.bisect(self.bases, number) - 1
+        return self.layers[at] if at >= 0 else 0
 
     def keeps(self, number):
         """HOLDS, MAY_HOLD where ids were dropped, or BELOW the oldest."""
@@ -289,7 +289,10 @@ class Judge:
     def __init__(self, model, oldest, rate):
         self.model, self.oldest, self.rate = model, oldest, rate
         self.probes = self.found = 0  # members never added: asked for, found
+        self.looks = 0  # filters that were asked for them: a table, and its layers
+        self.dumps_fail = False  # by intent: then no table may be free for some seconds
         self.full_rows = set()  # kinds whose row has recycled
+        self.excused = {}  # kind -> ids that should hold something and are absent, where ids were dropped
         self.ids = self.count = 0  # ids judged, problems
         self.problems = []  # the first of them
 
@@ -300,27 +303,60 @@ class Judge:
 
     def tables(self, client):
         """kind -> Tables"""
-        tables = {kind: Tables(client.tables(space) if self.oldest != "dump" else {}, space)
-                  for kind, space in SPACES.items()}
+        tables = {kind: Tables(client.tables(space), space) for kind, space in SPACES.items()}
         for kind, space in SPACES.items():
             if self.oldest != "recycle" and tables[kind].low != 0:
                 self.problem("%s: the oldest table begins at %d" % (space, tables[kind].low))
         return tables
 
+    def is_absent(self, command):
+        """Is what a command changes not there, as it was acknowledged?"""
+        slots, members, _, _ = self.model.entry(command.id)
+        return members[command.slot] != THERE if command.kind == "member" else slots == NOTHING
+
     def keeps(self, tables, kind, number, there):
         """Must it be as it was acknowledged? `there`: it holds something."""
         keeps = tables[kind].keeps(number) if self.oldest == "recycle" else HOLDS
-        gone = self.model.entry(number)[2] & GONE[kind]
+        slots, members, gone, _ = self.model.entry(number)
+        gone &= GONE[kind]
         if gone and (keeps == HOLDS or keeps == MAY_HOLD and there):
             self.problem("%s:%d: an answer said it was recycled, but it %s, and the oldest table "
                          "begins at %d" % (SPACES[kind], number,
                                            "is there" if there else "has a table",
                                            tables[kind].low))
+        if keeps == MAY_HOLD and not there:
+            held = THERE in members if kind == "member" else slots != NOTHING
+            if held or gone:
+                self.excused.setdefault(kind, []).append(number)
         return keeps == HOLDS or keeps == MAY_HOLD and there
 
-    def rows(self, client, tables):
+    def check_excused(self, client, pending=()):
+        """Ids that are absent in a table that has dropped ranges must lie in these: the daemon says so. Not those
+        in `pending`, for what is unanswered may have ended them."""
+        for kind, excused in self.excused.items():
+            ids = [one for one in excused if one not in pending]
+            if self.below(client, kind, ids) == len(ids):
+                continue
+            for one in ids:
+                if self.below(client, kind, [one]) != 1:
+                    self.problem("%s:%d: it is absent, and was not recycled" % (SPACES[kind], one))
+        self.excused = {}
+
+    @staticmethod
+    def below(client, kind, ids):
+        """How many of these the daemon says were recycled. Nobody else may ask meanwhile."""
+        figure = SPACES[kind] + ":misses_below"
+        before = int(client.stats(b"spaces")[figure])
+        for begin in range(0, len(ids), KEYS):
+            block = ids[begin:begin + KEYS]
+            if kind == "counter":
+                client.ask_counters(block)
+            else:
+                client.probes(block)
+        return int(client.stats(b"spaces")[figure]) - before
+
+    def rows(self, spaces, tables):
         """A row that has recycled is full, and stays so: a restart forgets no table."""
-        spaces = client.stats(b"spaces")
         for kind, space in SPACES.items():
             held = int(spaces[space + ":tables"]) + int(spaces[space + ":layers"])
             wanted = int(spaces[space + ":tables_max"]) - 2
@@ -329,12 +365,12 @@ class Judge:
             if tables[kind].low > 0:
                 self.full_rows.add(kind)
 
-    def judge(self, client, pending, reasons, chosen, rng):
+    def judge(self, client, pending, answered, chosen, rng):
         """Judges the ids that `chosen` (of id, the last round it was changed in; None: all) says.
-        `reasons`: why a command may have been refused.
+        `answered`: (kind, reason) -> how many commands of the load that `pending` is of were refused so.
         Returns (ids judged, pending commands that happened)."""
-        first = max(1, min(one.low for one in self.tables(client).values()))
-        ids = range(first, self.model.next)
+        lows = [one.low for one in self.tables(client).values()] if self.oldest == "recycle" else [0]
+        ids = range(max(1, min(lows)), self.model.next)
         if chosen:
             ids = [one for one in ids if chosen(one, self.model.entry(one)[3])]
         texts, there = {}, set()
@@ -342,49 +378,22 @@ class Judge:
             block = ids[begin:begin + KEYS]
             texts.update(texts_in(client.ask_counters(block)))
             there |= client.members(block)
-        self.probe(client, ids, rng)
+        probed = self.probe(client, ids, rng)
         tables = self.tables(client)  # behind the reading, for some may have gone meanwhile
-        self.rows(client, tables)
-        happened = Happened(pending, self.refusable(client, pending, reasons))
+        self.looks += sum(tables["member"].layers_of(one) for one in probed)
+        spaces = client.stats(b"spaces")
+        self.rows(spaces, tables)
+        refusals = Refusals(self, tables, spaces, pending, answered)
+        happened = Happened(pending, refusals)
         for number in ids:
             self.one_id(number, texts.get(number, NO_RECORD), there, tables, happened)
-        for line in happened.disagreements():
+        for line in happened.disagreements(refusals.most):
             self.problem(line)
+        for reason, kind, count in refusals.groundless():
+            self.problem("%d x %s (%s), and there is room" % (count, reason, SPACES[kind]))
+        self.check_excused(client, happened.ids)
         self.ids += len(ids)
         return len(ids), happened.count()
-
-    def refusable(self, client, pending, reasons):
-        """Which of these commands may have been refused: a function of the command."""
-        files = {}
-        if pending and BUSY in reasons:
-            files = {kind: Tables(client.tables(space), space) for kind, space in SPACES.items()}
-        ended = {command.key()[:2] for command in pending if command.verb in ENDING_VERBS}
-        beside = self.beside(pending)
-
-        def is_new(command):
-            slots, members, _, _ = self.model.entry(command.id)
-            return command.key()[:2] in ended or (
-                members[command.slot] != THERE if command.kind == "member" else slots == NOTHING)
-
-        tests = {BUSY: lambda command: (
-                     files[command.kind].in_file(command.id) or is_new(command)),
-                 NO_TABLE: is_new,
-                 NO_MEMORY: lambda command: (
-                     command.kind == "member" or command.id in beside or is_new(command))}
-        asked = [tests.get(reason, lambda command: True) for reason in reasons]
-        return lambda command: any(test(command) for test in asked)
-
-    def beside(self, pending):
-        """The ids of which a value may be too large for its bits, and lie beside the table."""
-        sums = {}
-        for command in pending:
-            if command.kind == "counter":
-                slots = self.model.entry(command.id)[0]
-                sum_of = sums.setdefault(command.id, [max(0, one) for one in slots])
-                for i, value in enumerate(command.values):
-                    sum_of[i] += max(0, value)
-        return {number for number, sum_of in sums.items()
-                if any(one > most for one, most in zip(sum_of, IN_PLACE_MAX))}
 
     def as_acknowledged(self, number, text, there, tables):
         """Is it just so? Most ids are, and no more is to be looked at where nothing is unanswered: this
@@ -397,6 +406,7 @@ class Judge:
             return False
         if NEVERS[members] and (self.oldest != "recycle" or self.keeps(tables, "member", number, held != 0)):
             self.probes += NEVERS[members]
+            self.looks += NEVERS[members] * tables["member"].layers_of(number)
         return True
 
     def one_id(self, number, text, there, tables, happened):
@@ -409,18 +419,20 @@ class Judge:
             after = self.state(happened, ("counter", number, -1), slots, found)
         if self.keeps(tables, "member", number,
                       any((number, i) in there for i in range(MEMBERS))):
-            states = [self.state(happened, ("member", number, i), state, (number, i) in there)
+            layers = tables["member"].layers_of(number)
+            states = [self.state(happened, ("member", number, i), state, (number, i) in there, layers)
                       for i, state in enumerate(members)]
         if after != slots or states != members:
             self.model.put(number, after, states)
 
-    def state(self, happened, key, acknowledged, found):
-        """The state to go on with."""
+    def state(self, happened, key, acknowledged, found, layers=0):
+        """The state to go on with. `layers`: of a member, those of its table, itself among them."""
         if key[0] == "member" and key not in happened.by_key:
             if acknowledged == UNKNOWN:
                 return UNKNOWN
             if acknowledged == NEVER:
                 self.probes += 1
+                self.looks += layers
                 self.found += found
                 return UNKNOWN if found else NEVER
         result = happened.settle(key, acknowledged, found)
@@ -440,22 +452,26 @@ class Judge:
             name, text(kind, acknowledged), shown, text(kind, sent), len(commands)))
 
     def probe(self, client, ids, rng):
-        for _ in range(PROBES // KEYS if ids else 0):
-            self.probes += KEYS
-            self.found += client.probes([rng.choice(ids) for _ in range(KEYS)])
+        """The ids of which members that nobody added were asked for."""
+        probed = [rng.choice(ids) for _ in range(PROBES if ids else 0)]
+        for begin in range(0, len(probed), KEYS):
+            self.found += client.probes(probed[begin:begin + KEYS])
+        self.probes += len(probed)
+        return probed
 
     def false_positives(self, seen):
         """Ends a run; `seen`: of those that the load saw."""
-        allowed = most_found(self.rate, self.probes)
+        allowed = most_found(self.rate, self.looks)
         if self.found + seen > allowed:
-            self.problem("%d members are found that nobody added, of %d; at most %d" % (
-                self.found + seen, self.probes, allowed))
+            self.problem("%d members are found that nobody added, of %d in %d filters; at most %d" % (
+                self.found + seen, self.probes, self.looks, allowed))
 
 
-def most_found(rate, probes):
-    """How many of so many members never added may be found. One run in a million finds more by chance
-    (Poisson; a large mean as the normal distribution has it)."""
-    mean = FALSE_POSITIVES_TIMES * LAYERS_MAX * rate * probes
+def most_found(rate, looks):
+    """How many members never added may be found, where so many filters were asked: a table's, and those of
+    its layers. One run in a million finds more by chance (Poisson; a large mean as the normal distribution
+    has it)."""
+    mean = FALSE_POSITIVES_TIMES * rate * looks
     if mean > MEAN_LARGE:
         return round(mean + BY_CHANCE_DEVIATIONS * math.sqrt(mean))
     term = total = math.exp(-mean)
@@ -468,58 +484,75 @@ def most_found(rate, probes):
 
 
 class Happened:
-    """Up to where each writer's pending commands have happened. refusable(command): may it be missing
-    below that place?"""
+    """Up to where each writer's pending commands have happened. refusable(command): MUST it have happened
+    below that place, or may it be missing: LASTS, or MAY, which is counted?"""
 
     def __init__(self, pending, refusable):
         self.by_key, self.refusable = {}, refusable
         self.ids = {command.id for command in pending}
-        self.possible = {}  # writer -> for each number of commands: may so many have happened?
+        self.missing = {}  # writer -> for each number of commands: if so many have happened, refused ones of them
         for command in pending:
             self.by_key.setdefault(command.key(), []).append(command)
-            self.possible.setdefault(command.writer, [True]).append(True)
+            self.missing.setdefault(command.writer, [0]).append(0)
 
     def settle(self, key, acknowledged, found):
         """The state that what was found means; None: it may not be."""
         commands = self.by_key.get(key, [])
         same = (lambda state: (state in (THERE, UNKNOWN)) == found) if key[0] == "member" else (
             lambda state: state == found)
-        fitting = []  # for each number of commands up to the writer's place: a state like it, or None
+        fitting = []  # for each number of commands up to the writer's place: refused ones, a state like it; or None
         for states in self.states(acknowledged, commands):
-            fitting.append(next((state for state in states if same(state)), None))
-        good = [state is not None for state in fitting]
-        if not any(good):
+            fitting.append(min(((count, n, state) for n, (state, count) in enumerate(states.items())
+                                if same(state)), default=None))
+        good = [one for one in fitting if one is not None]
+        if not good:
             return None
         if commands:
-            self.narrow(commands, good)
-        return fitting[good.index(True)]
+            self.narrow(commands, [one[0] if one else math.inf for one in fitting])
+        return good[0][2]
 
     def states(self, acknowledged, commands):
-        """Yields what the state may be after none of the commands, after the first, ..."""
-        states = {acknowledged}
+        """Yields what the state may be after none of the commands, after the first, ...: state -> how many
+        of them were refused, at least"""
+        states = {acknowledged: 0}
         yield states
         for command in commands:
-            after = {command.apply(state) for state in states}
-            states = after | states if self.refusable(command) else after
+            after = {}
+            for state, count in states.items():
+                happened = command.apply(state)
+                after[happened] = min(count, after.get(happened, math.inf))
+            refusable = self.refusable(command)
+            if refusable != MUST:
+                for state, count in states.items():
+                    after[state] = min(count + (refusable == MAY), after.get(state, math.inf))
+            states = after
             if len(states) > STATES_MAX:
                 raise Lost("too many commands of %s:%d are unanswered to judge" % command.key()[:2])
             yield states
 
-    def narrow(self, commands, good):
-        """Between the n-th command of this id and the next, its writer's place is as good as `good[n]`."""
-        writer = commands[0].writer
-        places = self.possible[writer]
+    def narrow(self, commands, missing):
+        """Between the n-th command of this id and the next, its writer's place takes missing[n] refusals."""
+        places = self.missing[commands[0].writer]
         edges = [0] + [command.at + 1 for command in commands] + [len(places)]
-        for n, one in enumerate(good):
-            if not one:
-                places[edges[n]:edges[n + 1]] = [False] * (edges[n + 1] - edges[n])
+        for n, count in enumerate(missing):
+            if count:
+                places[edges[n]:edges[n + 1]] = [one + count for one in places[edges[n]:edges[n + 1]]]
 
-    def disagreements(self):
-        for writer, places in self.possible.items():
-            if not any(places):
+    def disagreements(self, most=0):
+        """`most`: as many may have been refused for a reason that passes."""
+        refused = 0
+        for writer, places in self.missing.items():
+            least = min(places)
+            if least == math.inf:
                 yield ("writer %d: no end of its %d unanswered commands explains all its ids: "
                        "an earlier one is lost, a later one is there" % (writer, len(places) - 1))
+            else:
+                refused += least
+        if refused > most:
+            yield ("%d unanswered commands are missing, though later ones of their writers have happened; "
+                   "%d answers were refusals that these may have got" % (refused, most))
 
     def count(self):
         """Pending commands that have happened, at least."""
-        return sum(places.index(True) for places in self.possible.values() if any(places))
+        ends = [[at for at, one in enumerate(places) if one < math.inf] for places in self.missing.values()]
+        return sum(one[0] for one in ends if one)

@@ -11,7 +11,7 @@
  * Lines on standard output: "ready" when all are connected; at the end, a writer after the other,
  *     writer N answered N sent N END        END: closed | drained | stuck | wrong
  *     wrong N TEXT                          an answer that must not come
- *     refused N TEXT                        so many SERVER_ERRORs of this text
+ *     refused N KIND TEXT                   so many SERVER_ERRORs of this text; KIND as below
  *     gone N, false-positives N             answers that say so
  *     pending N KIND VERB ID SLOT V V V V   sent whole, not answered, in order (ops.h; -1: none)
  * and "end". Exit 0 unless it could not do its work; what the lines mean is judged by who started
@@ -40,7 +40,7 @@
 #define WRITERS_MAX   16
 #define DEPTH_MAX     4096
 #define RING          (2 * DEPTH_MAX) /* ops under way: a power of two */
-#define REFUSALS_MAX  8               /* different texts */
+#define REFUSALS_MAX  16              /* different texts and kinds */
 #define IN_BYTES      (64 << 10)
 #define OUT_BYTES     (64 << 10)
 #define STUCK_SECONDS 30 /* without an answer */
@@ -72,6 +72,7 @@ enum end { END_CLOSED, END_DRAINED, END_STUCK, END_WRONG };
 static const char *const end_names[] = {"closed", "drained", "stuck", "wrong"};
 
 struct refusal {
+    const char *kind; /* of the op */
     char text[OP_BYTES_MAX];
     uint64_t count;
 };
@@ -160,8 +161,9 @@ static void count_refusal(struct writer *writer, const struct op *op, const char
         struct refusal *refusal = &writer->refusals[i];
         if (refusal->count == 0) {
             snprintf(refusal->text, sizeof(refusal->text), "%s", line);
+            refusal->kind = op_kind(op);
         }
-        if (strcmp(refusal->text, line) == 0) {
+        if (refusal->kind == op_kind(op) && strcmp(refusal->text, line) == 0) {
             refusal->count++;
             return;
         }
@@ -327,7 +329,8 @@ static void writer_report(const struct writer *writer, unsigned number)
         printf("wrong %u %s\n", number, writer->wrong);
     }
     for (size_t i = 0; i < REFUSALS_MAX && writer->refusals[i].count > 0; i++) {
-        printf("refused %" PRIu64 " %s\n", writer->refusals[i].count, writer->refusals[i].text);
+        const struct refusal *refusal = &writer->refusals[i];
+        printf("refused %" PRIu64 " %s %s\n", refusal->count, refusal->kind, refusal->text);
     }
     printf("gone %" PRIu64 "\nfalse-positives %" PRIu64 "\n", writer->gone,
            writer->false_positives);

@@ -228,7 +228,7 @@ class Load:
         self.process = subprocess.Popen([program, str(port), model.path, *words],
                                         stdout=subprocess.PIPE, bufsize=0)  # communicate() sees no buffer
         self.answered = self.sent = self.gone = self.false_positives = 0
-        self.refused, self.ends, self.wrong, self.pending = {}, set(), [], []
+        self.refused, self.ends, self.wrong, self.pending = {}, set(), [], []  # refused: (kind, reason) -> how often
         if self.process.stdout.readline() != b"ready\n":
             self.kill()
             raise Failure("the load did not begin")
@@ -261,8 +261,8 @@ class Load:
         elif words[0] == "wrong":
             self.wrong.append(line)
         elif words[0] == "refused":
-            reason = " ".join(words[3:])  # behind SERVER_ERROR or CLIENT_ERROR
-            self.refused[reason] = self.refused.get(reason, 0) + int(words[1])
+            key = (words[2], " ".join(words[4:]))  # behind SERVER_ERROR or CLIENT_ERROR
+            self.refused[key] = self.refused.get(key, 0) + int(words[1])
         elif words[0] == "gone":
             self.gone += int(words[1])
         elif words[0] == "false-positives":
