@@ -489,7 +489,8 @@ void row_removed(struct row_table *table, struct row_table *holder, uint64_t id)
  * Asked when the room apart is used up, for an id that was to go there. ROW_WAIT; ROW_BUSY;
  * ROW_NO_TABLE while no table can be had, since it is then not known whether the id is far or just
  * next; and where trying again helps, as the stream comes to it before all tables are full, or a
- * table opens for it and others near it that were refused, too. Else ROW_TOO_FAR.
+ * table opens for it and others near it that were refused, too, or the stream may have gone on
+ * there: the newest two were ahead of it, and nearly nothing else came. Else ROW_TOO_FAR.
  */
 enum row_verdict row_too_far(struct row *row, struct row_table *table, uint64_t id);
 

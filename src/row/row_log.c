@@ -62,7 +62,7 @@ bool row_drop_read(const void *bytes, size_t length, uint64_t *serial, uint64_t 
     *base = words[1];
     dropped->count = (length - sizeof(words)) / sizeof(dropped->at[0]);
     memcpy(dropped->at, (const unsigned char *)bytes + sizeof(words), length - sizeof(words));
-    return row_dropped_sound(dropped, *base, ROW_ID_MAX);
+    return row_dropped_sound(dropped, 0, ROW_ID_MAX);
 }
 
 void row_log_first(struct row *row)

@@ -6,8 +6,8 @@
  * stopped, so all changes of ids lie before or after it. An event is a table as it is after the
  * event: its row_state (ROW_STATE_BYTES), then the engine's description (table_kind.describe).
  * OPEN holds the new table, LAYER the new layer. DROP is ROW_DROP_BYTES: serial and base of the
- * recycled table; then the ranges of its ids that the table below is to know as recycled, two words
- * each. WHOLE is ROW_WHOLE_BYTES, serial and base of a table that is to be dumped (row/row_cold.h).
+ * recycled table; then the ranges that the table below is to know as recycled, two words each: of
+ * its ids, or over ranges that table knows already, where they become one. WHOLE is ROW_WHOLE_BYTES, serial and base of a table that is to be dumped (row/row_cold.h).
  * An opening that took its table's place (the same base) needs no DROP, nor do tables that FIRST
  * ends. PART is a part that has grown (row/row_parts.h). APART is the new table for ids apart,
  * which takes all of the one before. Replay works out what else follows (the range of the table

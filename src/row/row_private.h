@@ -271,7 +271,7 @@ uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t
 uint32_t row_ahead_wants(struct row *row, const struct row_table *table);
 /*
  * True: others near this remembered id are remembered, too, and a table may open for them once
- * there are ROW_CLUSTER. Any thread inside.
+ * there are ROW_CLUSTER; or the newest may be the stream, which opens one. Any thread inside.
  */
 bool row_ahead_may_open(struct row *row, const struct row_table *table, uint64_t id);
 /* True: the stream has left the table for ids ahead of it. Any thread inside. */

@@ -231,7 +231,9 @@ static bool replay_drop(struct row *row, const void *bytes, size_t length,
     }
     struct row_table *table = row_find(row, base);
     bool there = table != NULL && table->base == base && table->serial == serial;
-    if (!there || row->count == 1 || !row_dropped_sound(&dropped, base, table->last)) {
+    size_t at = there ? row_index_of(row, table) : 0;
+    uint64_t first = at > 0 ? row->tables[at - 1]->base : base;
+    if (!there || row->count == 1 || !row_dropped_sound(&dropped, first, table->last)) {
         return row_fail(error, "table %llu is dropped, but is not there",
                         (unsigned long long)serial);
     }
