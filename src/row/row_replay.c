@@ -194,8 +194,11 @@ static bool replay_layer(struct row *row, const struct row_described *described,
     }
     struct row_table *table = row_find(row, layer->base);
     layer->start_lsn = lsn;
-    atomic_store(&table->frontier, table->last); /* only a closed one gets a layer */
-    row_note_closed(row, table);
+    if (table->further ==
+        layer) { /* only a closed one gets its first; then it may take a range over */
+        atomic_store(&table->frontier, table->last);
+        row_note_closed(row, table);
+    }
     return true;
 }
 

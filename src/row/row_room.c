@@ -198,9 +198,9 @@ static bool close_gap(const struct row *row, uint64_t frontier, struct row_dropp
 }
 
 /*
- * Which ids are gone with it: all up to its frontier, and what it knows. Those apart stay, but where
- * there are more ranges than the table below can know. As replay decides nothing, what it is to
- * know is said in full.
+ * Which ids are gone with it: all up to its frontier, and what it knows. Those apart stay, but
+ * where there are more ranges than the table below can know. As replay decides nothing, what it is
+ * to know is said in full.
  */
 static uint64_t see_dropped(const struct row *row, const struct row_table *table,
                             struct row_dropped *dropped)
@@ -347,11 +347,6 @@ static enum row_room recycle_some(struct row *row, const struct row_table *table
     return room;
 }
 
-static bool is_leaving(const struct row_table *table)
-{
-    return table->leaving || (table->further != NULL && table->further->leaving);
-}
-
 /* Where none may go, a table that nothing came to gives its region, and its range to the one below:
  * scattered ids fill what they have shown of theirs, and never come above it. */
 static bool take_unused(struct row *row, const struct row_table *table)
@@ -377,7 +372,7 @@ static enum row_room dump_some(struct row *row, struct row_table *table, const r
         return ROW_ROOM_NONE;
     }
     for (size_t i = 0; i < row->count; i++) {
-        leaving = leaving || is_leaving(row->tables[i]);
+        leaving = leaving || row_any_leaving(row->tables[i]);
         needed += row->tables[i]->awaiting;
     }
     for (unsigned i = 0; i < DROPS_AT_ONCE; i++) {
