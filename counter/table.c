@@ -92,8 +92,8 @@ static void set_as_part(struct counter_table *t, const struct counter_config *co
 /*
  * A layer is shaped as its root, but where more records fit into it by what the ids of the root
  * have shown: the first table of a row takes any id, and its layers need not. No id comes above the
- * root's frontier; falling ones may go on below the first as far as layers reach. With a log there
- * is one layer, which takes any id, too.
+ * root's frontier; falling ones may go on below the first as far as layers reach. With a log a
+ * layer takes any id, too.
  */
 static void set_layer_shape(struct counter_table *t, const struct counter_config *config,
                             const struct counter_table *root)

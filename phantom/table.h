@@ -1,6 +1,6 @@
 /*
- * table.h: a table of a row: a filter with its exceptions, its locks, and at most one further
- * layer; or the table of the row for pairs apart, which is a dict alone.
+ * table.h: a table of a row: a filter with its exceptions, its locks, and its layers; or the table
+ * of the row for pairs apart, which is a dict alone.
  *
  * State of a pair, an id and a member of it:
  *     F  it is *in place*: its id has been reached by the frontier, and the filter of the table or
@@ -40,7 +40,7 @@
  *   T5 exceptions and what is apart are sound dicts
  *   T6 ids apart are at or above apart_first of their table
  *   T7 no exception stands for what is apart
- *   T8 a layer has exactly the shape of its table, and no layer
+ *   T8 a layer has exactly the shape of its table
  *   T9 the overlay of a filter that is in memory has no bit that is not set there
  *   T10 a filter has words in memory, or a file; `away` says so of the table and its layer
  * T3 and T4 are not looked at where they would need the disk.
@@ -251,9 +251,9 @@ enum phantom_answer {
     PHANTOM_PENDING /* the ticket will be woken: who comes again learns of the others */
 };
 
-/* What the file has of a member's line, in the table and in its layer. */
+/* What the files have of a member's line, in the table and in its layers. */
 struct phantom_lines {
-    uint64_t words[2][PHANTOM_LINE_WORDS];
+    uint64_t words[1 + ROW_LAYERS_MAX][PHANTOM_LINE_WORDS];
 };
 
 /* As phantom_table_holds, for a table with a part away. */

@@ -37,9 +37,12 @@ bool phantom_table_filtered_by(const struct phantom_table *t, uint64_t hash,
     if (LIKELY(!lines)) {
         return phantom_table_filtered(t, hash);
     }
-    const struct row_table *layer = t->row.further;
-    return holder_says(t, hash, lines->words[0]) ||
-           (layer && holder_says((const struct phantom_table *)layer, hash, lines->words[1]));
+    bool says = false;
+    unsigned i = 0;
+    for (const struct row_table *row = &t->row; row && !says; row = row->further, i++) {
+        says = holder_says((const struct phantom_table *)row, hash, lines->words[i]);
+    }
+    return says;
 }
 
 /* YES: the page says so. NO: it is here, and says no. Else as cold_get. */
@@ -133,9 +136,10 @@ void phantom_table_file_begin(struct phantom_table *holder, struct engine_cold *
 
 void phantom_table_note_away(struct phantom_table *t)
 {
-    const struct row_table *layer = t->row.further;
-    t->away = phantom_table_is_cold(t) ||
-              (layer && phantom_table_is_cold((const struct phantom_table *)layer));
+    t->away = false;
+    for (const struct row_table *row = &t->row; row; row = row->further) {
+        t->away = t->away || phantom_table_is_cold((const struct phantom_table *)row);
+    }
 }
 
 void phantom_table_stay(struct phantom_table *holder)

@@ -16,7 +16,7 @@ _Static_assert(ROW_IMAGE_SECTIONS_MAX <= TABLE_FILE_SECTIONS_MAX, "and any secti
 
 /* ---- what there is ---- */
 
-static void checkpoint_images_add_table(void *context, uint64_t serial, bool layer)
+static void checkpoint_images_add_table(void *context, uint64_t serial, unsigned layer)
 {
     struct checkpoint_space *space = context;
 
@@ -57,10 +57,10 @@ void checkpoint_list_tables(struct checkpoint_space *space)
     }
 }
 
-/* The number its file has: DATA_LAYERS on, that of an overlay. */
-static uint64_t checkpoint_layer(const struct row_image *image)
+/* The number its file has. */
+static uint32_t checkpoint_layer(const struct row_image *image)
 {
-    return (image->layer ? 1u : 0u) + (image->kind == ROW_IMAGE_OVERLAY ? DATA_LAYERS : 0u);
+    return row_file_number(image->layer, image->kind == ROW_IMAGE_OVERLAY);
 }
 
 /* ---- one image ---- */
@@ -71,7 +71,7 @@ static void fill_info(const struct checkpoint_space *space, const struct row_ima
     *info = (struct table_file_info){
         .serial = image->serial,
         .generation = generation,
-        .layer = (uint32_t)checkpoint_layer(image),
+        .layer = checkpoint_layer(image),
         .start_lsn = image->start_lsn,
         .sections = image->sections,
         .description = image->table,
@@ -145,7 +145,7 @@ void checkpoint_free_images(struct checkpoint_space *space)
 static void leave_overlay_out(struct checkpoint_round *round, struct checkpoint_space *space,
                               const struct manifest_file *file)
 {
-    uint64_t layer = file->layer + DATA_LAYERS;
+    uint64_t layer = file->layer + ROW_FILE_OVERLAY;
     size_t at = checkpoint_images_place_of(space, file->serial, layer);
 
     if (stands_at(space, at, file->serial, layer)) {

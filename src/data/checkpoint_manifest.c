@@ -12,7 +12,7 @@
 
 /* NULL: it is gone. */
 static struct checkpoint_table *checkpoint_manifest_table_of(const struct checkpoint_space *space,
-                                                             uint64_t serial, bool layer)
+                                                             uint64_t serial, unsigned layer)
 {
     size_t low = 0;
     size_t high = space->table_count;
@@ -24,7 +24,7 @@ static struct checkpoint_table *checkpoint_manifest_table_of(const struct checkp
         if (table->serial == serial && table->layer == layer) {
             return table;
         }
-        bool below = table->serial < serial || (table->serial == serial && !table->layer);
+        bool below = table->serial < serial || (table->serial == serial && table->layer < layer);
 
         low = below ? middle + 1 : low;
         high = below ? high : middle;
@@ -38,12 +38,12 @@ static bool add_file(struct checkpoint_round *round, const struct checkpoint_spa
                      struct manifest_space *to)
 {
     struct checkpoint_table *table =
-        checkpoint_manifest_table_of(space, file->serial, file->layer % DATA_LAYERS != 0);
+        checkpoint_manifest_table_of(space, file->serial, row_file_layer(file->layer));
 
     if (table == NULL) {
         return true;
     }
-    if (file->layer < DATA_LAYERS) {
+    if (!row_file_is_overlay(file->layer)) {
         table->named = file->role == MANIFEST_DUMP ? CHECKPOINT_NAMED_DUMP : CHECKPOINT_NAMED_IMAGE;
     } else if (table->named != CHECKPOINT_NAMED_DUMP) {
         return true;
@@ -78,7 +78,7 @@ static bool checkpoint_manifest_holds(const struct checkpoint_space *space,
                                       const struct manifest_file *file)
 {
     return checkpoint_find_image(space, file->serial, file->layer) == NULL &&
-           checkpoint_find_image(space, file->serial, file->layer % DATA_LAYERS) == NULL;
+           checkpoint_find_image(space, file->serial, row_file_under(file->layer)) == NULL;
 }
 
 /*
@@ -120,7 +120,7 @@ static bool checkpoint_manifest_add_files(struct checkpoint_round *round,
 
         if (table->named == CHECKPOINT_NAMED_NOT) {
             return data_refuse(round->error, "space %s: %s %llu has no image", before->name,
-                               table->layer ? "layer of table" : "table",
+                               table->layer > 0 ? "layer of table" : "table",
                                (unsigned long long)table->serial);
         }
     }

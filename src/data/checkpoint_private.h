@@ -35,7 +35,7 @@
  * beginning stay as they are. Its M moves on, which holds for tables that have older images too, as
  * none of them was touched since.
  *
- * Layer numbers in files: 0 a table, 1 its layer, +2 the overlay of either.
+ * Layer numbers in files: row_file_number() of row/row_data.h.
  *
  * Nothing is lost by a round that fails: the old manifest, its files and the journal from its C on
  * stay. Its own files go, and the tables count as changed again (row_image_failed).
@@ -69,7 +69,7 @@ enum checkpoint_named { CHECKPOINT_NAMED_NOT, CHECKPOINT_NAMED_IMAGE, CHECKPOINT
 
 struct checkpoint_table {
     uint64_t serial;
-    bool layer;
+    unsigned layer;
     enum checkpoint_named named;
 };
 

@@ -8,7 +8,7 @@
  *     DIR/MANIFEST         store/manifest.h
  *     DIR/journal-*        store/journal.h
  *     DIR/SPACE-*.table    store/table_file.h: <space>-<serial>-<layer>-<generation>.table; layer:
- *                          0 a table, 1 its layer, 2 and 3 their overlays when they are dumped
+ *                          row_file_number() of row/row_data.h
  *
  * Order of a start: data_open (everything that can be refused without reading tables);
  * data_recover on a thread of its own, so that signals are heard; then the journal is open, clients

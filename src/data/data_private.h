@@ -33,8 +33,7 @@
 #include "store/vfs.h"
 
 #define DATA_JOURNAL_PREFIX "journal-"
-#define DATA_LAYERS         2u /* numbers of files: a table, its layer; as many on: overlays */
-#define DATA_NUMBER_FIRST   1  /* of a space */
+#define DATA_NUMBER_FIRST   1          /* of a space */
 #define DATA_EXTEND_US      "60000000" /* the service manager waits so long for the next word */
 
 /* Labels of a space in the manifest. No label: it has begun, and no checkpoint was made since. */

@@ -282,20 +282,21 @@ static void add_job(struct loading *loading, const struct recovery_space *space,
         loading->total_bytes += file->bytes;
         return;
     }
-    job->overlay = find_file(sorted, file->serial, file->layer + DATA_LAYERS);
+    job->overlay = find_file(sorted, file->serial, file->layer + ROW_FILE_OVERLAY);
     loading->total_bytes += job->overlay != NULL ? job->overlay->bytes : 0;
 }
 
 /* An overlay lies over a dumped table. */
 static bool is_known(const struct by_table *sorted, const struct manifest_file *file)
 {
-    if (file->layer < DATA_LAYERS) {
-        return true;
+    if (!row_file_is_overlay(file->layer)) {
+        return row_file_is_known(file->layer);
     }
-    const struct manifest_file *below = find_file(sorted, file->serial, file->layer - DATA_LAYERS);
+    const struct manifest_file *below =
+        find_file(sorted, file->serial, row_file_under(file->layer));
 
     return file->role == MANIFEST_IMAGE && below != NULL && below->role == MANIFEST_DUMP &&
-           file->layer < 2 * DATA_LAYERS;
+           row_file_is_known(file->layer);
 }
 
 static bool recovery_tables_look_at(struct recovery *recovery, const struct by_table *sorted)
@@ -325,10 +326,10 @@ static bool add_files_of(struct recovery *recovery, struct loading *loading,
     sort_by_table(space->known, &sorted);
     bool known = recovery_tables_look_at(recovery, &sorted);
 
-    for (size_t k = 0; known && k < DATA_LAYERS * sorted.count; k++) {
+    for (size_t k = 0; known && k < (ROW_LAYERS_MAX + 1) * sorted.count; k++) {
         const struct manifest_file *file = sorted.files[k % sorted.count];
 
-        if (file->layer == k / sorted.count) {
+        if (file->layer == row_file_number((unsigned)(k / sorted.count), false)) {
             add_job(loading, space, &sorted, file);
         }
     }

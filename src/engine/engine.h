@@ -238,8 +238,9 @@ struct engine_replay {
     struct change change;
 };
 
-/* Gets a table as files name it: serial, and whether it is the layer of the one of that serial. */
-typedef void engine_table_visit(void *context, uint64_t serial, bool layer);
+/* Gets a table as files name it: serial, and the number of the layer it is of that table; 0: none.
+ */
+typedef void engine_table_visit(void *context, uint64_t serial, unsigned layer);
 
 /* Where dumped tables are read, and what may be held in memory of their changes, all together. */
 struct engine_cold {

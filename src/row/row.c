@@ -182,7 +182,8 @@ struct serial_visit {
 static void visit_serial(void *context, struct row_table *table, bool layer)
 {
     const struct serial_visit *to = context;
-    to->visit(to->context, table->serial, layer);
+    (void)layer;
+    to->visit(to->context, table->serial, table->layer);
 }
 
 void row_each_serial(const struct row *row, engine_table_visit *visit, void *context)

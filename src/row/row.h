@@ -43,8 +43,9 @@
  * A closed table at its capacity gets one layer, a second table of the same shape. Every new id of
  * its range goes to the layer from then on, so an id never changes sides. When that is full too, or
  * the memory for what spills is, and tables are dumped, both are dumped out of turn: their files
- * grow (row/row_cold.h). In a row without a log up to ROW_LAYERS_MAX layers follow, each for what
- * the one before has no room for; if no region is free, a table that nothing came to gives its own.
+ * grow (row/row_cold.h). Where none is dumped up to ROW_LAYERS_MAX layers follow, each for what the
+ * one before has no room for; in a row without a log, if no region is free, a table that nothing
+ * came to gives its own.
  *
  * Memory. `tables` regions of `table_bytes` are reserved when the row is made. With `recycle` one
  * of them is always spare and zeroed: when it is taken, the table opened longest ago is recycled,
@@ -100,7 +101,7 @@
 #define ROW_ARRIVALS   64   /* new ids of the row that say where the stream is */
 #define ROW_LOOKED_AT  16   /* newest tables looked at one by one before a binary search */
 
-/* Layers of a table. With a log it is one: images, journal, files know of a table and its layer. */
+/* Layers of a table. Where tables are dumped a second one is made of none (row_may_layer). */
 #define ROW_LAYERS_MAX 15
 
 /*
@@ -176,6 +177,7 @@ struct row_samples {
 struct row_table {
     /* Changed with the world stopped. */
     uint64_t serial;      /* of its opening; names the table in stats */
+    unsigned layer;       /* 0: it is none; else its number, rising, in images and files */
     uint64_t base, last;  /* its range of ids */
     uint64_t window_last; /* ids above it are ahead wherever the frontier is */
     uint64_t low;         /* where its ids really begin: base, or what settling found */
@@ -576,8 +578,8 @@ uint64_t row_held_bytes(const struct row *row); /* of all regions */
 /*
  * CHECKs: R1 bases rise, ranges meet, the last ends at ROW_ID_MAX; R2 frontier is within base - 1
  * .. last, trusted not above it; R3 closed says what it means (a table that came to its end between
- * two others closes at the next change); R4 layers have the range of their table, and
- * with a log there is one; R5 each used
+ * two others closes at the next change); R4 layers have the range of their table,
+ * and numbers that rise; R5 each used
  * region has one table, and tables are at most what was configured unless it shrank; R6 a table's
  * count is at most its capacity (dumped, or whole and filled by a node that has dumped it: what it
  * grows to there), and no id apart is below its table's apart_first; R7 `sample` only with an

@@ -166,10 +166,33 @@ uint32_t row_ahead_wants(struct row *row, const struct row_table *table)
     return wants;
 }
 
+/*
+ * Returns whether the newest ids ahead of the table, two at least, were three in four of what came
+ * to it: so a stream begins that has left it. Each counts once, however often a client tries it
+ * again. Under the lock.
+ */
+static bool may_leap(const struct row *row, const struct row_table *table)
+{
+    uint64_t n = 0;
+    for (size_t i = row->ahead_count; i > 0 && n < ROW_LEAP; i--) {
+        const struct row_ahead *ahead = &row->ahead[i - 1];
+        if (!in_range(table, ahead->id)) {
+            continue;
+        }
+        int64_t others = (int64_t)(row_admitted(table) - ahead->placed);
+        n++;
+        if (n > 1 && others * 3 <= (int64_t)n) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool row_ahead_may_open(struct row *row, const struct row_table *table, uint64_t id)
 {
     row_lock(row);
-    bool may = may_cluster(row, table) && pick_near(row, table, id, NULL) > 1;
+    bool may =
+        (may_cluster(row, table) || may_leap(row, table)) && pick_near(row, table, id, NULL) > 1;
     row_unlock(row);
     return may;
 }

@@ -229,13 +229,15 @@ static void set_place_at(struct row *row, struct row_table *table)
 }
 
 /*
- * The table knows its ids, and what takes new ones is no file. The first layer says it: a table has
- * further ones in a row without a log alone (R4; row_state_make_layer refuses a second one), and
- * none of such a row's tables is in a file, as the data directory gives it both (data_attach).
+ * The table knows its ids, and neither it nor a layer is a file.
  */
 static bool is_in_memory(const struct row_table *table)
 {
-    return table->settled && !table->cold && (table->further == NULL || !table->further->cold);
+    bool near = table->settled;
+    for (; table != NULL && near; table = table->further) {
+        near = !table->cold;
+    }
+    return near;
 }
 
 void row_apart_place(struct row *row, struct row_table *table)

@@ -43,16 +43,19 @@ static void check_layer(const struct row_table *table, const struct row_table *l
 }
 
 /* Returns how many of it and its layers are in memory. */
-static size_t check_layers(const struct row *row, const struct row_table *table)
+static size_t check_layers(const struct row_table *table)
 {
     size_t layers = 0;
+    unsigned before = 0;
     size_t near = !table->cold;
     for (const struct row_table *layer = table->further; layer != NULL; layer = layer->further) {
         check_layer(table, layer);
+        CHECK(layer->layer > before); /* R4 */
+        before = layer->layer;
         near += !layer->cold;
         layers++;
     }
-    CHECK(layers <= (row->log == NULL ? ROW_LAYERS_MAX : 1)); /* R4 */
+    CHECK(table->layer == 0 && layers <= ROW_LAYERS_MAX); /* R4 */
     return near;
 }
 
@@ -118,7 +121,7 @@ void row_check(const struct row *row)
         dropped += row->tables[i]->dropped.count;
         CHECK(i == 0 || row->bases[i - 1] < row->bases[i]); /* R1 */
         check_table(row, i);
-        tables += check_layers(row, row->tables[i]);
+        tables += check_layers(row->tables[i]);
     }
     check_serials(row);
     check_apart(row);

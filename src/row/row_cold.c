@@ -21,7 +21,9 @@ void row_cold_see(struct row *row)
     bool wanted = false;
     for (size_t i = 0; i < row->count && !row->dump_failed && !wanted; i++) {
         const struct row_table *table = row->tables[i];
-        wanted = is_waiting(table) || (table->further != NULL && is_waiting(table->further));
+        for (; table != NULL && !wanted; table = table->further) {
+            wanted = is_waiting(table);
+        }
     }
     if (!atomic_exchange(&row->dump_wanted, wanted) && wanted) {
         row_notify(row->imager);
@@ -30,9 +32,8 @@ void row_cold_see(struct row *row)
 
 void row_cold_make_whole(struct row_table *table)
 {
-    table->whole = true;
-    if (table->further != NULL) {
-        table->further->whole = true;
+    for (struct row_table *layer = table; layer != NULL; layer = layer->further) {
+        layer->whole = true;
     }
     row_touch(table);
 }
@@ -51,9 +52,7 @@ void row_cold_leave(struct row *row, struct row_table *table)
     row_cold_go_whole(row, table);
     table->leaving = true;
     table->awaiting = false;
-    if (table->further != NULL) {
-        table->further->leaving = !table->further->cold;
-    }
+    row_layers_leave(table);
     row_ahead_forget(row, table);
     atomic_fetch_and(&table->wants,
                      ~(ROW_WANT_CLUSTER | ROW_WANT_BULK | ROW_WANT_LAYER | ROW_WANT_LEAVE));
@@ -151,8 +150,7 @@ void row_images_failed(struct row *row)
     row->round_failed = true;
     atomic_store(&row->wake_due, true);
     for (size_t i = 0; i < row->count && !leaving; i++) {
-        const struct row_table *table = row->tables[i];
-        leaving = table->leaving || (table->further != NULL && table->further->leaving);
+        leaving = row_any_leaving(row->tables[i]);
     }
     if (leaving) {
         row->dump_failed = true;
@@ -188,7 +186,7 @@ void row_cold_dumped(struct row *row, struct row_table *table)
 }
 
 struct row_table *row_cold_restore(struct row *row, const void *table_bytes, size_t length,
-                                   bool layer, uint64_t start_lsn, char error[ROW_ERROR_MAX])
+                                   unsigned layer, uint64_t start_lsn, char error[ROW_ERROR_MAX])
 {
     struct row_restoring restoring = {.layer = layer, .cold = true, .start_lsn = start_lsn};
     return row_restore_as(row, table_bytes, length, &restoring, error);

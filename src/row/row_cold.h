@@ -30,7 +30,7 @@
  * wider overlay, ROW_OVERRUNS_MAX times in all. If no table may be dumped, or ROW_ROUTES_MAX tables
  * are there, new ids are refused.
  *
- * A layer is dumped with its table, and the layer's image begins first: replay leaves out changes
+ * Layers are dumped with their table, and a layer's image begins first: replay leaves out changes
  * below the table's S and cannot tell without the disk whether an id is the table's or the layer's,
  * so all changes of both must be whole from there on. If the layer changed between the two
  * beginnings it is imaged once more. If its image fails, its table's tap is taken off as well:
@@ -94,7 +94,7 @@ void row_cold_dumped(struct row *row, struct row_table *table);
 void row_cold_failed(struct row *row, struct row_table *table, bool overran);
 /* Makes a dumped table again, without a region; otherwise as row_restore_table. */
 struct row_table *row_cold_restore(struct row *row, const void *table_bytes, size_t length,
-                                   bool layer, uint64_t start_lsn, char error[ROW_ERROR_MAX]);
+                                   unsigned layer, uint64_t start_lsn, char error[ROW_ERROR_MAX]);
 
 /*
  * Returns the table of a DUMP image that became durable, whether it was touched since or not: all

@@ -9,8 +9,6 @@
 #include "row/row_private.h"
 #include "store/table_file.h"
 
-#define LAYER_BIT 1u /* of table_file_info.layer; the other says that it is an overlay's image */
-
 _Static_assert(ROW_KIND_SPACE_MAX + ROW_SPACE_BYTES <= ENGINE_STATE_MAX, "a state has room");
 _Static_assert(ROW_ERROR_MAX <= ENGINE_ERROR_MAX, "an engine's error has room for a row's");
 
@@ -106,9 +104,8 @@ struct row_table *row_restore_file(struct row *row, const struct table_file *fil
     if (!row_data_is_of_kind(row, file, error)) {
         return NULL;
     }
-    struct row_table *table =
-        row_restore_table(row, info->description, info->description_bytes,
-                          (info->layer & LAYER_BIT) != 0, info->start_lsn, why);
+    struct row_table *table = row_restore_table(row, info->description, info->description_bytes,
+                                                row_file_layer(info->layer), info->start_lsn, why);
     if (table == NULL) {
         row_data_refuse_file(error, file, why);
         return NULL;
@@ -137,7 +134,7 @@ static bool row_data_belong(const struct table_file_info *file,
                             const struct table_file_info *overlay)
 {
     return strcmp(file->kind, overlay->kind) == 0 && file->serial == overlay->serial &&
-           (file->layer & LAYER_BIT) == (overlay->layer & LAYER_BIT);
+           row_file_under(file->layer) == row_file_under(overlay->layer);
 }
 
 bool row_restore_dumped(struct row *row, struct table_file *file, const struct table_file *overlay,
@@ -156,9 +153,8 @@ bool row_restore_dumped(struct row *row, struct table_file *file, const struct t
     if (!row_data_belong(table_file_info(file), info)) {
         return row_data_refuse_file(error, last, "it is an overlay of another table");
     }
-    struct row_table *table =
-        row_cold_restore(row, info->description, info->description_bytes,
-                         (info->layer & LAYER_BIT) != 0, info->start_lsn, why);
+    struct row_table *table = row_cold_restore(row, info->description, info->description_bytes,
+                                               row_file_layer(info->layer), info->start_lsn, why);
     if (table == NULL) {
         return row_data_refuse_file(error, last, why);
     }

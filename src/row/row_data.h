@@ -77,6 +77,44 @@ void row_images_settle(struct row *row);
  */
 void row_images_failed(struct row *row);
 
+/*
+ * The number of a table's file (table_file_info.layer, and in its name): of a table 0, of its first
+ * layer 1, of the further ones 20, 30 and so on; of an overlay 2 more. So a program from before
+ * there were further ones wrote the same, and what lies under an overlay comes before it in the
+ * order of names.
+ */
+#define ROW_FILE_OVERLAY 2u
+#define ROW_FILE_LAYER   10u /* from the second one on */
+
+static inline uint32_t row_file_number(unsigned layer, bool overlay)
+{
+    return (layer < 2 ? layer : layer * ROW_FILE_LAYER) + (overlay ? ROW_FILE_OVERLAY : 0);
+}
+
+static inline bool row_file_is_overlay(uint64_t number)
+{
+    return (number < ROW_FILE_LAYER ? number : number % ROW_FILE_LAYER) >= ROW_FILE_OVERLAY;
+}
+
+/* Of the file that an overlay lies over; of another file, itself. */
+static inline uint64_t row_file_under(uint64_t number)
+{
+    return row_file_is_overlay(number) ? number - ROW_FILE_OVERLAY : number;
+}
+
+static inline unsigned row_file_layer(uint64_t number)
+{
+    uint64_t under = row_file_under(number);
+    return (unsigned)(under < 2 ? under : under / ROW_FILE_LAYER);
+}
+
+/* Returns whether files have this number. */
+static inline bool row_file_is_known(uint64_t number)
+{
+    return number <= row_file_number(ROW_LAYERS_MAX, true) &&
+           number == row_file_number(row_file_layer(number), row_file_is_overlay(number));
+}
+
 /* Calls visit for each table and layer as files name it: a checkpoint retains their files. */
 void row_each_serial(const struct row *row, engine_table_visit *visit, void *context);
 

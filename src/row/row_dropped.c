@@ -21,56 +21,88 @@ static uint64_t ids_of(const struct row_range *range)
 }
 
 /* Takes away n of them from place `at` on. */
-static void take_out(struct row_dropped *dropped, uint64_t at, uint64_t n)
+static void take_out(struct row_dropped_list *list, uint64_t at, uint64_t n)
 {
-    memmove(&dropped->at[at], &dropped->at[at + n],
-            (dropped->count - at - n) * sizeof(dropped->at[0]));
-    dropped->count -= n;
+    memmove(&list->at[at], &list->at[at + n], (list->count - at - n) * sizeof(list->at[0]));
+    list->count -= n;
 }
 
-/* Of those that are there and `other`. */
-static struct row_range *fewest(struct row_dropped *dropped, struct row_range *other)
-{
-    struct row_range *found = other;
-    for (uint64_t i = 0; i < dropped->count; i++) {
-        found = ids_of(&dropped->at[i]) < ids_of(found) ? &dropped->at[i] : found;
-    }
-    return found;
-}
-
-static void insert(struct row_dropped *dropped, const struct row_range *range)
+static void insert(struct row_dropped_list *list, const struct row_range *range)
 {
     uint64_t at = 0;
-    while (at < dropped->count && dropped->at[at].first < range->first) {
+    CHECK(list->count < ROW_DROPPED_LIST_MAX);
+    while (at < list->count && list->at[at].first < range->first) {
         at++;
     }
-    memmove(&dropped->at[at + 1], &dropped->at[at], (dropped->count - at) * sizeof(dropped->at[0]));
-    dropped->at[at] = *range;
-    dropped->count++;
+    memmove(&list->at[at + 1], &list->at[at], (list->count - at) * sizeof(list->at[0]));
+    list->at[at] = *range;
+    list->count++;
+}
+
+void row_dropped_list_add(struct row_dropped_list *list, uint64_t first, uint64_t last)
+{
+    CHECK(first <= last && last < UINT64_MAX);
+    struct row_range range = {first, last};
+    for (uint64_t i = list->count; i > 0; i--) {
+        const struct row_range *other = &list->at[i - 1];
+        if (other->first <= range.last + 1 && range.first <= other->last + 1) {
+            range.first = other->first < range.first ? other->first : range.first;
+            range.last = other->last > range.last ? other->last : range.last;
+            take_out(list, i - 1, 1);
+        }
+    }
+    insert(list, &range);
+}
+
+void row_dropped_list_add_all(struct row_dropped_list *list, const struct row_dropped *dropped)
+{
+    for (uint64_t i = 0; i < dropped->count; i++) {
+        row_dropped_list_add(list, dropped->at[i].first, dropped->at[i].last);
+    }
+}
+
+/* Takes the range of fewest ids away, and returns how many these are. */
+static uint64_t leave_out(struct row_dropped_list *list)
+{
+    uint64_t least = 0;
+    for (uint64_t i = 1; i < list->count; i++) {
+        least = ids_of(&list->at[i]) < ids_of(&list->at[least]) ? i : least;
+    }
+    uint64_t ids = ids_of(&list->at[least]);
+    take_out(list, least, 1);
+    return ids;
 }
 
 uint64_t row_dropped_add(struct row_dropped *dropped, uint64_t first, uint64_t last)
 {
-    CHECK(first <= last && last < UINT64_MAX);
-    struct row_range range = {first, last};
-    for (uint64_t i = dropped->count; i > 0; i--) {
-        const struct row_range *other = &dropped->at[i - 1];
-        if (other->first <= range.last + 1 && range.first <= other->last + 1) {
-            range.first = other->first < range.first ? other->first : range.first;
-            range.last = other->last > range.last ? other->last : range.last;
-            take_out(dropped, i - 1, 1);
-        }
+    struct row_dropped_list list = {0};
+    row_dropped_list_add_all(&list, dropped);
+    row_dropped_list_add(&list, first, last);
+    uint64_t left_out = list.count > ROW_DROPPED_MAX ? leave_out(&list) : 0;
+    dropped->count = list.count;
+    memcpy(dropped->at, list.at, list.count * sizeof(list.at[0]));
+    return left_out;
+}
+
+static bool has_range(const struct row_dropped *dropped, const struct row_range *range)
+{
+    bool has = false;
+    for (uint64_t i = 0; i < dropped->count && !has; i++) {
+        has = dropped->at[i].first == range->first && dropped->at[i].last == range->last;
     }
+    return has;
+}
+
+uint64_t row_dropped_new(const struct row_dropped_list *list, const struct row_dropped *known,
+                         struct row_dropped *added)
+{
     uint64_t left_out = 0;
-    if (dropped->count == ROW_DROPPED_MAX) {
-        struct row_range *least = fewest(dropped, &range);
-        left_out = ids_of(least);
-        if (least == &range) {
-            return left_out;
+    added->count = 0;
+    for (uint64_t i = 0; i < list->count; i++) {
+        if (!has_range(known, &list->at[i])) {
+            left_out += row_dropped_add(added, list->at[i].first, list->at[i].last);
         }
-        take_out(dropped, (uint64_t)(least - dropped->at), 1);
     }
-    insert(dropped, &range);
     return left_out;
 }
 

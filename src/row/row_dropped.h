@@ -5,6 +5,9 @@
  * which part of it had held ids. Those ids are answered as ids below the oldest table are, for a
  * count that began again from 1 would be wrong, until a table opens in the range.
  *
+ * Where there are more ranges than one table can know, two that nothing lives between become one
+ * (row_room.c): ids that never were are refused then, too, which is better than a count from 1.
+ *
  * A value, copied by assignment: ranges rise, and neither overlap nor touch. Thread rule: changed
  * with the world stopped; read by any thread inside the barrier.
  */
@@ -24,6 +27,14 @@ struct row_dropped {
     } at[ROW_DROPPED_MAX];
 };
 
+/* What two tables and what was dropped between them know, as one list. */
+#define ROW_DROPPED_LIST_MAX (2 * ROW_DROPPED_MAX + 1)
+
+struct row_dropped_list {
+    uint64_t count;
+    struct row_range at[ROW_DROPPED_LIST_MAX];
+};
+
 bool row_dropped_has(const struct row_dropped *dropped, uint64_t id);
 
 /*
@@ -31,6 +42,16 @@ bool row_dropped_has(const struct row_dropped *dropped, uint64_t id);
  * the one of fewest ids is left out: returns the ids of that, else 0.
  */
 uint64_t row_dropped_add(struct row_dropped *dropped, uint64_t first, uint64_t last);
+
+/* Add to a list, which has room: ranges that meet become one. */
+void row_dropped_list_add(struct row_dropped_list *list, uint64_t first, uint64_t last);
+void row_dropped_list_add_all(struct row_dropped_list *list, const struct row_dropped *dropped);
+/*
+ * Sets `added` to the ranges of the list that are not known just so: what makes `known` the list,
+ * added one after the other. Returns the ids left out, where they are more than ROW_DROPPED_MAX.
+ */
+uint64_t row_dropped_new(const struct row_dropped_list *list, const struct row_dropped *known,
+                         struct row_dropped *added);
 
 /*
  * What of `from` lies at or above base, for the table that opens there; not the rest of a range

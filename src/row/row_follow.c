@@ -25,8 +25,8 @@ static void follow_leave(struct row *row, struct row_table *table)
     }
     if (!table->cold) {
         row_cold_leave(row, table);
-    } else if (table->further != NULL) {
-        table->further->leaving = !table->further->cold;
+    } else {
+        row_layers_leave(table);
     }
 }
 
@@ -83,8 +83,7 @@ static bool memory_comes(struct row *row)
     }
     row_unlock(row);
     for (size_t i = 0; i < row->count && !comes; i++) {
-        const struct row_table *table = row->tables[i];
-        comes = table->leaving || (table->further != NULL && table->further->leaving);
+        comes = row_any_leaving(row->tables[i]);
     }
     return comes;
 }

@@ -62,7 +62,7 @@ bool row_drop_read(const void *bytes, size_t length, uint64_t *serial, uint64_t 
     *base = words[1];
     dropped->count = (length - sizeof(words)) / sizeof(dropped->at[0]);
     memcpy(dropped->at, (const unsigned char *)bytes + sizeof(words), length - sizeof(words));
-    return row_dropped_sound(dropped, *base, ROW_ID_MAX);
+    return row_dropped_sound(dropped, 0, ROW_ID_MAX);
 }
 
 void row_log_first(struct row *row)
@@ -96,20 +96,21 @@ static bool needs_image(const struct row *row, const struct row_table *table, ui
 }
 
 /*
- * Returns what needs an image, of a table and its layer. The table comes first; for a dump, the
- * layer: from the table's S on all changes of both must be whole, as replay without the disk cannot
- * tell whose they are.
+ * Returns what needs an image, of a table and its layers. The table comes first; for a dump, the
+ * layers: from the table's S on all changes of them all must be whole, as replay without the disk
+ * cannot tell whose they are.
  */
 static struct row_table *needing_of(const struct row *row, struct row_table *table, uint64_t since)
 {
-    struct row_table *layer = table->further;
-    if (layer != NULL && dumps(row, layer) && !layer->tapped) {
-        return layer;
+    for (struct row_table *layer = table->further; layer != NULL; layer = layer->further) {
+        if (dumps(row, layer) && !layer->tapped) {
+            return layer;
+        }
     }
-    if (needs_image(row, table, since)) {
-        return table;
+    while (table != NULL && !needs_image(row, table, since)) {
+        table = table->further;
     }
-    return layer != NULL && needs_image(row, layer, since) ? layer : NULL;
+    return table;
 }
 
 static struct row_table *next_needing(const struct row *row, uint64_t since)
@@ -137,8 +138,10 @@ static void row_image_begin(const struct row *row, struct row_table *table,
     table->touched = false;
     atomic_store(&table->changed, false);
     table->start_lsn = now;
-    if (table->further != NULL && atomic_load(&table->further->changed)) {
-        table->further->touched = true; /* what it has begun below this S would be left out */
+    struct row_table *layer = table->layer == 0 ? table->further : NULL;
+    for (; layer != NULL; layer = layer->further) {
+        /* what it has begun below this S would be left out */
+        layer->touched = layer->touched || atomic_load(&layer->changed);
     }
     memset(image, 0, sizeof(*image));
     image->kind = kind;
@@ -147,7 +150,7 @@ static void row_image_begin(const struct row *row, struct row_table *table,
     image->last = table->last;
     image->start_lsn = now;
     image->touches = table->touches;
-    image->layer = !table->is_apart && row_find(row, table->base) != table;
+    image->layer = table->layer;
     image->table_bytes = kind == ROW_IMAGE_MERGE ? row_describe_next(row, table, image->table)
                                                  : row_describe_table(row, table, image->table);
     image->sections = kind == ROW_IMAGE_OVERLAY ? row->kind->overlay_sections : table->sections;
@@ -195,7 +198,7 @@ struct row_table *row_image_owner(const struct row *row, const struct row_image 
     if (table == NULL || table->serial != image->serial) {
         return NULL;
     }
-    return image->layer ? table->further : table;
+    return row_layer_of(table, image->layer);
 }
 
 /* Returns whether it is still what the image shows. */

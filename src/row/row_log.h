@@ -6,12 +6,13 @@
  * stopped, so all changes of ids lie before or after it. An event is a table as it is after the
  * event: its row_state (ROW_STATE_BYTES), then the engine's description (table_kind.describe).
  * OPEN holds the new table, LAYER the new layer. DROP is ROW_DROP_BYTES: serial and base of the
- * recycled table; then the ranges of its ids that the table below is to know as recycled, two words
- * each. WHOLE is ROW_WHOLE_BYTES, serial and base of a table that is to be dumped (row/row_cold.h).
- * An opening that took its table's place (the same base) needs no DROP, nor do tables that FIRST
- * ends. PART is a part that has grown (row/row_parts.h). APART is the new table for ids apart,
- * which takes all of the one before. Replay works out what else follows (the range of the table
- * below, which table closes) as it was worked out before.
+ * recycled table; then the ranges that the table below is to know as recycled, two words each: of
+ * its ids, or over ranges that table knows already, where they become one. WHOLE is
+ * ROW_WHOLE_BYTES, serial and base of a table that is to be dumped (row/row_cold.h). An opening
+ * that took its table's place (the same base) needs no DROP, nor do tables that FIRST ends. PART is
+ * a part that has grown (row/row_parts.h). APART is the new table for ids apart, which takes all of
+ * the one before. Replay works out what else follows (the range of the table below, which table
+ * closes) as it was worked out before.
  *
  * Ids apart. Where a change was made it says (enum change_place), so the table for ids apart is
  * replayed by its own S and needs no routing. An id that goes in place is one change: from its LSN
@@ -75,7 +76,7 @@ bool row_state_read(const void *bytes, size_t length, row_state_field *field, vo
 /* What of a space's files a repair found lost, as one table's state is to say it. */
 struct row_amend {
     uint64_t last; /* where its range ends now: tables above it were lost */
-    bool layered;  /* its layer, if it had one, is there still */
+    bool layered;  /* a layer after it, if it had one, is there still */
 };
 
 /*
@@ -111,13 +112,22 @@ struct row_image {
     uint64_t base, last;
     uint64_t start_lsn; /* S */
     uint64_t touches;   /* touches of the table when the image began */
-    bool layer;
+    unsigned layer;     /* its number; 0: it is none */
     size_t table_bytes; /* of `table` */
     unsigned char table[ROW_TABLE_BYTES_MAX];
     /* As the table and its kind say. */
     unsigned sections;
     uint32_t section_value_bytes[ROW_IMAGE_SECTIONS_MAX];
 };
+
+/* Returns the layer of this number, 0: the table itself; NULL: it has none. */
+static inline struct row_table *row_layer_of(struct row_table *table, unsigned layer)
+{
+    while (table != NULL && table->layer != layer) {
+        table = table->further;
+    }
+    return table;
+}
 
 /* A round of images begins: what was put off for the rest of the last round may be done again. */
 void row_images_begin(struct row *row);
@@ -149,12 +159,13 @@ void row_restore_clear(struct row *row);
 bool row_restore_space(struct row *row, const void *bytes, size_t length,
                        char error[ROW_ERROR_MAX]);
 /*
- * Makes a table again, in memory of its own, empty; tables in any order, a layer after its table.
+ * Makes a table again, in memory of its own, empty; tables in any order, layers after their table,
+ * in the order of their numbers (0: it is none).
  * The engine loads its contents. Changes below start_lsn are not to be replayed on it. NULL with
  * `error`: the bytes are no table, or memory is refused.
  */
 struct row_table *row_restore_table(struct row *row, const void *table_bytes, size_t length,
-                                    bool layer, uint64_t start_lsn, char error[ROW_ERROR_MAX]);
+                                    unsigned layer, uint64_t start_lsn, char error[ROW_ERROR_MAX]);
 /*
  * All tables are there; where that of ids apart is not, it begins empty. False with `error`: their
  * ranges do not meet.

@@ -120,9 +120,9 @@ static void row_merge_none(struct row *row)
         return;
     }
     for (size_t i = 0; i < row->count; i++) {
-        const struct row_table *table = row->tables[i];
-        least = row_merge_earlier(least, table);
-        least = table->further != NULL ? row_merge_earlier(least, table->further) : least;
+        for (const struct row_table *table = row->tables[i]; table; table = table->further) {
+            least = row_merge_earlier(least, table);
+        }
     }
     atomic_store(&row->merges_us, least);
 }

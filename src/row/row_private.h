@@ -271,7 +271,7 @@ uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t
 uint32_t row_ahead_wants(struct row *row, const struct row_table *table);
 /*
  * True: others near this remembered id are remembered, too, and a table may open for them once
- * there are ROW_CLUSTER. Any thread inside.
+ * there are ROW_CLUSTER, or ROW_LEAP if they are the stream. Any thread inside.
  */
 bool row_ahead_may_open(struct row *row, const struct row_table *table, uint64_t id);
 /* True: the stream has left the table for ids ahead of it. Any thread inside. */
@@ -359,6 +359,23 @@ void row_destroy_discarded(struct row *row); /* row_discard()'s. Any thread outs
  */
 struct row_region *row_take_newest(struct row *row);
 
+/* Returns whether it or a layer of it is to be dumped. */
+static inline bool row_any_leaving(const struct row_table *table)
+{
+    while (table != NULL && !table->leaving) {
+        table = table->further;
+    }
+    return table != NULL;
+}
+
+/* Its layers are to be dumped as well, those that are not. */
+static inline void row_layers_leave(struct row_table *table)
+{
+    for (struct row_table *layer = table->further; layer != NULL; layer = layer->further) {
+        layer->leaving = !layer->cold;
+    }
+}
+
 /* Gives its layers all of the range of a table. */
 static inline void row_follow_layer(struct row_table *table)
 {
@@ -378,15 +395,18 @@ static inline uint64_t row_count_all(const struct row_table *table)
     return count;
 }
 
-/* True: it may have one layer more. Any thread inside. */
+/*
+ * True: it may have one layer more: where it may be dumped, one in all, as an id then costs a page
+ * in each. Any thread inside.
+ */
 static inline bool row_may_layer(const struct row *row, const struct row_table *table)
 {
-    unsigned layers = 0;
+    unsigned most = row->log == NULL || !row_dumps(row) ? ROW_LAYERS_MAX : 1;
     bool going = table->cold || table->leaving;
-    for (; table->further != NULL; table = table->further) {
-        layers++;
+    while (table->further != NULL) {
+        table = table->further;
     }
-    return !going && layers < (row->log == NULL ? ROW_LAYERS_MAX : 1);
+    return !going && table->layer < most;
 }
 
 /* row_apart.c: ids apart; all stopped, but row_apart_note, _removed, _is_passed and _passed */
@@ -543,7 +563,8 @@ void row_merge_failed(struct row *row, struct row_table *table);
 
 /* row_restore.c: as row_restore_table and row_cold_restore. */
 struct row_restoring {
-    bool layer, cold;
+    unsigned layer; /* 0: a table */
+    bool cold;
     uint64_t start_lsn;
 };
 struct row_table *row_restore_as(struct row *row, const void *table_bytes, size_t length,

@@ -194,8 +194,11 @@ static bool replay_layer(struct row *row, const struct row_described *described,
     }
     struct row_table *table = row_find(row, layer->base);
     layer->start_lsn = lsn;
-    atomic_store(&table->frontier, table->last); /* only a closed one gets a layer */
-    row_note_closed(row, table);
+    if (table->further ==
+        layer) { /* only a closed one gets its first; then it may take a range over */
+        atomic_store(&table->frontier, table->last);
+        row_note_closed(row, table);
+    }
     return true;
 }
 
@@ -231,7 +234,9 @@ static bool replay_drop(struct row *row, const void *bytes, size_t length,
     }
     struct row_table *table = row_find(row, base);
     bool there = table != NULL && table->base == base && table->serial == serial;
-    if (!there || row->count == 1 || !row_dropped_sound(&dropped, base, table->last)) {
+    size_t at = there ? row_index_of(row, table) : 0;
+    uint64_t first = at > 0 ? row->tables[at - 1]->base : base;
+    if (!there || row->count == 1 || !row_dropped_sound(&dropped, first, table->last)) {
         return row_fail(error, "table %llu is dropped, but is not there",
                         (unsigned long long)serial);
     }

@@ -60,13 +60,24 @@ static struct row_table *restore_table(struct row *row, const struct row_describ
 }
 
 static struct row_table *restore_layer(struct row *row, const struct row_described *described,
-                                       char error[ROW_ERROR_MAX])
+                                       unsigned number, char error[ROW_ERROR_MAX])
 {
+    struct row_table *table = row_find(row, described->state.base);
+    struct row_table *before = table != NULL ? row_last_layer(table) : NULL;
+    if (number > ROW_LAYERS_MAX || (before != NULL && before->layer >= number)) {
+        row_fail(error, "layer %u of table %llu is one too many", number,
+                 (unsigned long long)described->state.serial);
+        return NULL;
+    }
     struct row_table *layer = row_state_make_layer(row, described, error);
-    if (layer != NULL) {
-        struct row_table *table = row_find(row, layer->base);
-        table->layer_due = false;
-        table->touched = false; /* their images are of the same two */
+    if (layer == NULL) {
+        return NULL;
+    }
+    layer->layer = number; /* one before it may be lost */
+    layer->layer_due = row_state_has(&described->state, ROW_STATE_LAYERED);
+    before->layer_due = false;
+    for (; table != layer; table = table->further) {
+        table->touched = false; /* their images are of them all */
     }
     return layer;
 }
@@ -91,10 +102,10 @@ struct row_table *row_restore_as(struct row *row, const void *table_bytes, size_
         return NULL;
     }
     described.cold = restoring->cold;
-    struct row_table *table = row_state_has(&described.state, ROW_STATE_APART)
-                                  ? restore_apart(row, &described, error)
-                              : restoring->layer ? restore_layer(row, &described, error)
-                                                 : restore_table(row, &described, error);
+    struct row_table *table =
+        row_state_has(&described.state, ROW_STATE_APART) ? restore_apart(row, &described, error)
+        : restoring->layer > 0 ? restore_layer(row, &described, restoring->layer, error)
+                               : restore_table(row, &described, error);
     if (table != NULL) {
         table->touched = false;
         table->start_lsn = restoring->start_lsn;
@@ -103,7 +114,7 @@ struct row_table *row_restore_as(struct row *row, const void *table_bytes, size_
 }
 
 struct row_table *row_restore_table(struct row *row, const void *table_bytes, size_t length,
-                                    bool layer, uint64_t start_lsn, char error[ROW_ERROR_MAX])
+                                    unsigned layer, uint64_t start_lsn, char error[ROW_ERROR_MAX])
 {
     struct row_restoring restoring = {.layer = layer, .start_lsn = start_lsn};
     return row_restore_as(row, table_bytes, length, &restoring, error);
@@ -162,6 +173,9 @@ bool row_restore_complete(struct row *row, char error[ROW_ERROR_MAX])
         if (table->last != meets) {
             return row_fail(error, "no table of ids from %llu to %llu",
                             (unsigned long long)table->last + 1, (unsigned long long)meets);
+        }
+        while (table->further != NULL && !table->layer_due) {
+            table = table->further;
         }
         if (table->layer_due) {
             return row_fail(error, "table %llu lacks its layer", (unsigned long long)table->serial);
@@ -269,9 +283,8 @@ static bool restore_first(struct row *row)
 static void leave_more(struct row *row)
 {
     for (size_t i = 0; i < row->count; i++) {
-        struct row_table *layer = row->tables[i]->further;
-        if (layer != NULL && row->tables[i]->cold) {
-            layer->leaving = !layer->cold;
+        if (row->tables[i]->cold) {
+            row_layers_leave(row->tables[i]);
         }
     }
     row_keep_spare(row, NULL, ROW_NEED_NEXT);

@@ -151,12 +151,71 @@ uint64_t row_held(const struct row *row, const struct row_table *table)
 
 /* ---- dropping ---- */
 
-/* Which ids are gone with it: all up to its frontier, and what it knows. Those apart stay. */
-static uint64_t see_dropped(const struct row_table *table, struct row_dropped *dropped)
+/* The gaps of a list of ranges, and how many ids apart lie in each. */
+struct gaps {
+    const struct row_dropped_list *list;
+    uint64_t held[ROW_DROPPED_LIST_MAX];
+};
+
+static void note_held(void *context, uint64_t id)
 {
+    struct gaps *gaps = context;
+    const struct row_range *at = gaps->list->at;
+    for (uint64_t i = 0; i + 1 < gaps->list->count; i++) {
+        gaps->held[i] += at[i].last < id && id < at[i + 1].first;
+    }
+}
+
+static bool is_smaller(const struct gaps *gaps, uint64_t a, uint64_t b)
+{
+    const struct row_range *at = gaps->list->at;
+    return gaps->held[a] != gaps->held[b]
+               ? gaps->held[a] < gaps->held[b]
+               : at[a + 1].first - at[a].last < at[b + 1].first - at[b].last;
+}
+
+/*
+ * Two ranges become one: those with fewest ids apart between them, and of these the nearest. What
+ * lies between goes as they did: such an id is refused from now on, which is better than a count
+ * that begins anew. False: nowhere, as only above this frontier nothing is in place.
+ */
+static bool close_gap(const struct row *row, uint64_t frontier, struct row_dropped_list *list)
+{
+    struct gaps gaps = {.list = list};
+    uint64_t found = list->count;
+    if (row->apart != NULL) {
+        row_apart_each(row, note_held, &gaps);
+    }
+    for (uint64_t i = 0; i + 1 < list->count; i++) {
+        bool free = list->at[i].last >= frontier;
+        found = free && (found == list->count || is_smaller(&gaps, i, found)) ? i : found;
+    }
+    if (found == list->count) {
+        return false;
+    }
+    row_dropped_list_add(list, list->at[found].first, list->at[found + 1].last);
+    return true;
+}
+
+/*
+ * Which ids are gone with it: all up to its frontier, and what it knows. Those apart stay, but
+ * where there are more ranges than the table below can know. As replay decides nothing, what it is
+ * to know is said in full.
+ */
+static uint64_t see_dropped(const struct row *row, const struct row_table *table,
+                            struct row_dropped *dropped)
+{
+    const struct row_table *below = row->tables[row_index_of(row, table) - 1];
     uint64_t frontier = row_frontier_of(table);
-    *dropped = table->dropped;
-    return frontier >= table->base ? row_dropped_add(dropped, table->base, frontier) : 0;
+    struct row_dropped_list list = {0};
+    row_dropped_list_add_all(&list, &below->dropped);
+    row_dropped_list_add_all(&list, &table->dropped);
+    if (frontier >= table->base) {
+        row_dropped_list_add(&list, table->base, frontier);
+    }
+    while (list.count > ROW_DROPPED_MAX && close_gap(row, row_frontier_of(below), &list)) {
+    }
+    return row_dropped_new(&list, &below->dropped, dropped);
 }
 
 /* What of it is apart goes as well; of the lowest table all, since nobody can ask for it. */
@@ -228,7 +287,7 @@ void row_recycle(struct row *row, struct row_table *table)
 {
     struct row_dropped dropped = {0};
     if (row->tables[0] != table) {
-        say_left_out(row, table, see_dropped(table, &dropped));
+        say_left_out(row, table, see_dropped(row, table, &dropped));
     }
     row_drop(row, table, &dropped);
 }
@@ -288,11 +347,6 @@ static enum row_room recycle_some(struct row *row, const struct row_table *table
     return room;
 }
 
-static bool is_leaving(const struct row_table *table)
-{
-    return table->leaving || (table->further != NULL && table->further->leaving);
-}
-
 /* Where none may go, a table that nothing came to gives its region, and its range to the one below:
  * scattered ids fill what they have shown of theirs, and never come above it. */
 static bool take_unused(struct row *row, const struct row_table *table)
@@ -318,7 +372,7 @@ static enum row_room dump_some(struct row *row, struct row_table *table, const r
         return ROW_ROOM_NONE;
     }
     for (size_t i = 0; i < row->count; i++) {
-        leaving = leaving || is_leaving(row->tables[i]);
+        leaving = leaving || row_any_leaving(row->tables[i]);
         needed += row->tables[i]->awaiting;
     }
     for (unsigned i = 0; i < DROPS_AT_ONCE; i++) {

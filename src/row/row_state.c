@@ -39,12 +39,11 @@ bool row_fail(char error[ROW_ERROR_MAX], const char *format, ...)
 
 static uint64_t flags_of(const struct row *row, const struct row_table *table)
 {
-    const struct row_table *own = row_find(row, table->base);
     uint64_t flags = 0;
     flags |= table->settled ? ROW_STATE_SETTLED : 0;
     flags |= table->closed ? ROW_STATE_CLOSED : 0;
     flags |= table->jumped ? ROW_STATE_JUMPED : 0;
-    flags |= own != NULL && own->further == table ? ROW_STATE_LAYER : 0;
+    flags |= table->layer > 0 ? ROW_STATE_LAYER : 0;
     flags |= table->is_apart ? ROW_STATE_APART : 0;
     flags |= table->further != NULL ? ROW_STATE_LAYERED : 0;
     flags |= table->whole ? ROW_STATE_WHOLE : 0;
@@ -222,13 +221,12 @@ static bool row_state_holds(const struct row_described *described)
 
 static bool kind_is_sound(const struct row_state *s)
 {
-    uint64_t one_of = s->flags & (ROW_STATE_LAYER | ROW_STATE_LAYERED);
+    uint64_t layers = s->flags & (ROW_STATE_LAYER | ROW_STATE_LAYERED);
     bool apart = row_state_has(s, ROW_STATE_APART);
     bool layer = row_state_has(s, ROW_STATE_LAYER);
     bool settled = row_state_has(s, ROW_STATE_SETTLED);
     bool any = row_state_has(s, ROW_STATE_ANY_IDS);
-    return one_of != (ROW_STATE_LAYER | ROW_STATE_LAYERED) && (one_of == 0 || (settled && !any)) &&
-           (!layer || row_state_has(s, ROW_STATE_CLOSED)) &&
+    return (layers == 0 || (settled && !any)) && (!layer || row_state_has(s, ROW_STATE_CLOSED)) &&
            (settled || (s->base == 0 && s->last == ROW_ID_MAX && !any)) &&
            apart == (s->serial >= ROW_APART_SERIALS) &&
            (!apart || (s->flags == (ROW_STATE_APART | ROW_STATE_SETTLED) && s->base == 0 &&
@@ -351,7 +349,8 @@ struct row_table *row_state_make_layer(struct row *row, const struct row_describ
     struct row_table *table = row_find(row, state->base);
     bool belongs = row_state_has(state, ROW_STATE_LAYER) && table != NULL &&
                    table->serial == state->serial && table->base == state->base &&
-                   table->last == state->last && table->settled && table->further == NULL;
+                   table->last == state->last && table->settled &&
+                   row_last_layer(table)->layer < ROW_LAYERS_MAX;
     if (!belongs) {
         row_fail(error, "a layer of table %llu belongs to no table",
                  (unsigned long long)state->serial);

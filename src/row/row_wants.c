@@ -280,6 +280,7 @@ void row_attach_layer(struct row_table *table, struct row_table *layer)
     layer->low = table->low;
     layer->closed = true;
     layer->whole = table->whole;
+    layer->layer = row_last_layer(table)->layer + 1;
     row_last_layer(table)->further = layer;
     row_follow_layer(table);
     row_touch(table);

@@ -370,7 +370,7 @@ static void expect_figures(struct run *r, struct engine *restored)
 
 /* ---- the end, and the beginning after it ---- */
 
-static void count_tables(void *context, uint64_t serial, bool layer)
+static void count_tables(void *context, uint64_t serial, unsigned layer)
 {
     struct run *r = context;
     (void)serial;

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "row/row_data.h"
 #include "tests/model/roll_stream.h"
 
 #define TABLES          12u
@@ -154,11 +155,35 @@ static bool put_stream(struct run *r)
     return is_refused;
 }
 
-/* False: it is not as it should be. */
+/* A log that takes all, and forgets it. */
+static bool reserve(struct change_log *log)
+{
+    (void)log;
+    return true;
+}
+
+static void put(struct change_log *log, uint32_t space, enum change_event event, const void *bytes,
+                size_t length)
+{
+    (void)log;
+    (void)space;
+    (void)event;
+    (void)bytes;
+    (void)length;
+}
+
+static void change(struct change_log *log, const struct change *made)
+{
+    (void)log;
+    (void)made;
+}
+
+/* False: it is not as it should be. logged: as with a data directory. */
 static bool run_case(const struct roll_kind *kind, const struct roll_shape *shape,
-                     const struct case_of *of, bool recycle, uint64_t seed)
+                     const struct case_of *of, bool recycle, bool logged, uint64_t seed)
 {
     static struct run run;
+    static struct change_log log = {.reserve = reserve, .put = put, .change = change};
     struct run *r = &run;
     struct roll_model *m = &r->stream.model;
     unsigned tables = recycle ? TABLES_FEW : TABLES;
@@ -167,6 +192,9 @@ static bool run_case(const struct roll_kind *kind, const struct roll_shape *shap
     r->recycle = recycle;
     roll_stream_init(&r->stream, kind, shape, tables, recycle, seed, of->name);
     m->roll.lazy = LAZY;
+    if (logged) {
+        row_set_log(m->roll.engine->row, &log);
+    }
     m->unlucky_max = UNLUCKY_MAX;
     uint64_t all = tables * m->roll.capacity;
     bool refused = false;
@@ -213,11 +241,14 @@ static void test_found_before(void **unused)
         size_t i = found_before[at].i;
         assert_true(run_case(&roll_kinds[i / ROLL_SHAPES % ROLL_KINDS],
                              &roll_shapes[i % ROLL_SHAPES], &cases[i / ROLL_KINDS / ROLL_SHAPES],
-                             false, found_before[at].seed + i));
+                             false, false, found_before[at].seed + i));
+        assert_true(run_case(&roll_kinds[i / ROLL_SHAPES % ROLL_KINDS],
+                             &roll_shapes[i % ROLL_SHAPES], &cases[i / ROLL_KINDS / ROLL_SHAPES],
+                             false, true, found_before[at].seed + i));
     }
 }
 
-static void run_all(bool recycle)
+static void run_all(bool recycle, bool logged)
 {
     uint64_t seed = test_long() ? test_seed() : SEED;
     unsigned wrong = 0;
@@ -230,7 +261,7 @@ static void run_all(bool recycle)
             continue; /* more would recycle all there is; or one that opened in the same round */
         }
         const struct roll_kind *kind = &roll_kinds[i / ROLL_SHAPES % ROLL_KINDS];
-        wrong += !run_case(kind, &roll_shapes[i % ROLL_SHAPES], of, recycle, seed + i);
+        wrong += !run_case(kind, &roll_shapes[i % ROLL_SHAPES], of, recycle, logged, seed + i);
     }
     assert_int_equal(wrong, 0);
 }
@@ -238,13 +269,19 @@ static void run_all(bool recycle)
 static void test_refusing(void **unused)
 {
     (void)unused;
-    run_all(false);
+    run_all(false, false);
+}
+
+static void test_refusing_logged(void **unused)
+{
+    (void)unused;
+    run_all(false, true);
 }
 
 static void test_recycling(void **unused)
 {
     (void)unused;
-    run_all(true);
+    run_all(true, false);
 }
 
 int main(void)
@@ -252,6 +289,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_found_before),
         cmocka_unit_test(test_refusing),
+        cmocka_unit_test(test_refusing_logged),
         cmocka_unit_test(test_recycling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -434,7 +434,7 @@ def layers(folder, _options):
     name = re.search(r"^file (feed-\d+-1-\d+\.table)", manifest_of(folder), re.M).group(1)
     os.unlink(os.path.join(folder.data, name))
     code, said = tool("repair", folder, "--yes")
-    if code != 0 or "the layer of table" not in said or "and it has no layer" not in said:
+    if code != 0 or "a layer of table" not in said or "and it has no further layer" not in said:
         raise Failure("without %s repair ends with %d:\n%s" % (name, code, said))
     gone = read_back(folder)[0] - before
     if not gone or any(one % 2 == 1 for one in gone):

@@ -326,7 +326,8 @@ static uint64_t base_of(enum change_event event, const void *bytes, size_t lengt
         uint64_t serial;
         CHECK(row_drop_read(bytes, length, &serial, &base, &dropped));
         for (uint64_t i = 0; i < dropped.count; i++) {
-            *last = dropped.at[i].first == base ? dropped.at[i].last : *last;
+            bool own = dropped.at[i].first <= base && base <= dropped.at[i].last;
+            *last = own ? dropped.at[i].last : *last;
         }
     } else if (event != CHANGE_EVENT_SPACE) {
         CHECK(row_state_read(bytes, length, keep_base, &base, &description));

@@ -104,8 +104,9 @@ static unsigned tables_in_memory(const struct row *row)
     for (size_t i = 0; i < row->count; i++) {
         const struct row_table *table = row->tables[i];
 
-        count += !table->cold;
-        count += table->further != NULL && !table->further->cold;
+        for (; table != NULL; table = table->further) {
+            count += !table->cold;
+        }
     }
     return count;
 }

@@ -30,7 +30,7 @@ void checkpoints_begin(struct checkpoints *cp, struct engine *engine, uint64_t h
     CHECK(cp->next.state_bytes <= ENGINE_STATE_MAX);
 }
 
-static struct checkpoints_file *find(struct checkpoints_set *set, uint64_t serial, bool layer)
+static struct checkpoints_file *find(struct checkpoints_set *set, uint64_t serial, unsigned layer)
 {
     for (size_t i = 0; i < set->count; i++) {
         if (set->files[i].serial == serial && set->files[i].layer == layer) {
@@ -40,7 +40,7 @@ static struct checkpoints_file *find(struct checkpoints_set *set, uint64_t seria
     return NULL;
 }
 
-static void keep_table(void *context, uint64_t serial, bool layer)
+static void keep_table(void *context, uint64_t serial, unsigned layer)
 {
     struct checkpoints_file *file = find(context, serial, layer);
     CHECK(file); /* every table has an image */
@@ -159,7 +159,7 @@ static bool load_all(struct checkpoints *cp, struct engine *engine, struct load 
 {
     bool opened = true;
     size_t started = 0;
-    for (unsigned layer = 0; layer < 2; layer++) {
+    for (unsigned layer = 0; layer <= ROW_LAYERS_MAX; layer++) {
         for (size_t i = 0; opened && i < cp->last.count; i++) {
             opened = cp->last.files[i].layer != layer || open_file(cp, engine, i, &loads[i]);
         }

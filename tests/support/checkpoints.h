@@ -22,7 +22,7 @@
 
 struct checkpoints_file {
     uint64_t serial;
-    bool layer;
+    unsigned layer;
     bool kept; /* its table is there */
     char name[CHECKPOINTS_NAME_MAX];
 };

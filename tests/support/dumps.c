@@ -80,8 +80,8 @@ bool dumps_leave(struct dumps *d, size_t table)
         }
         row_cold_go_whole(row_of(d), leaves);
         leaves->leaving = true;
-        if (leaves->further) {
-            leaves->further->leaving = !leaves->further->cold;
+        for (struct row_table *layer = leaves->further; layer; layer = layer->further) {
+            layer->leaving = !layer->cold;
         }
     }
     return may;
@@ -193,14 +193,14 @@ static void throw_away(struct dumps *d, struct barrier *barrier)
     }
 }
 
-static bool is_there(const struct dumps *d, uint64_t serial, bool layer)
+static bool is_there(const struct dumps *d, uint64_t serial, unsigned layer)
 {
     const struct row *row = row_of(d);
     if (row->apart && row->apart->serial == serial) {
         return true;
     }
     for (size_t i = 0; i < row->count; i++) {
-        if (row->tables[i]->serial == serial && (!layer || row->tables[i]->further)) {
+        if (row->tables[i]->serial == serial && row_layer_of(row->tables[i], layer)) {
             return true;
         }
     }
@@ -227,7 +227,7 @@ static void name_image(struct dumps *d, const struct dumps_image *image)
     bool keeps = of->kind == ROW_IMAGE_OVERLAY ||
                  (of->kind == ROW_IMAGE_MERGE && test_random_below(&d->random, 2) == 0);
     if (!keeps) {
-        forget_file(set, of->serial, image_file_layer(of) | IMAGE_FILE_OVERLAY);
+        forget_file(set, of->serial, row_file_number(of->layer, true));
     }
     CHECK(set->count < DUMPS_FILES_MAX);
     struct dumps_file *file = &set->files[set->count++];
@@ -247,7 +247,7 @@ static void publish(struct dumps *d)
     }
     size_t kept = 0;
     for (size_t i = 0; i < set->count; i++) {
-        if (is_there(d, set->files[i].serial, set->files[i].layer & IMAGE_FILE_LAYER)) {
+        if (is_there(d, set->files[i].serial, row_file_layer(set->files[i].layer))) {
             set->files[kept++] = set->files[i];
         }
     }
@@ -313,8 +313,7 @@ static bool restore_file(struct dumps *d, const struct dumps_file *named)
         struct table_file *overlay = NULL;
         for (size_t i = 0; i < d->last.count; i++) {
             const struct dumps_file *other = &d->last.files[i];
-            if (other->serial == named->serial &&
-                other->layer == (named->layer | IMAGE_FILE_OVERLAY)) {
+            if (other->serial == named->serial && other->layer == named->layer + ROW_FILE_OVERLAY) {
                 overlay = open_file(d, other->name, false);
             }
         }
@@ -340,9 +339,10 @@ bool dumps_restore(struct dumps *d, const struct counter_config *config)
     d->engine = counters_create(config);
     row_set_cold(d->engine->row, &d->cold);
     CHECK(row_restore_begin(d->engine->row, d->last.state, d->last.state_bytes, d->error));
-    for (unsigned layer = 0; layer <= IMAGE_FILE_LAYER; layer++) {
+    for (unsigned layer = 0; layer <= ROW_LAYERS_MAX; layer++) {
         for (size_t i = 0; i < d->last.count; i++) {
-            if (d->last.files[i].layer == layer && !restore_file(d, &d->last.files[i])) {
+            if (d->last.files[i].layer == row_file_number(layer, false) &&
+                !restore_file(d, &d->last.files[i])) {
                 return false;
             }
         }

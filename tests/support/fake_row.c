@@ -276,8 +276,7 @@ void fake_take(struct row_table *table, uint64_t id)
     }
 }
 
-/* Which of a table (NULL: no) and its layers holds it; NULL: none. */
-static const struct row_table *fake_holder_of(const struct row_table *table, uint64_t id)
+const struct row_table *fake_holder_of(const struct row_table *table, uint64_t id)
 {
     while (table != NULL && !fake_holds(table, id)) {
         table = table->further;

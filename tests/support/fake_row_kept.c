@@ -29,7 +29,7 @@ static void replay_apart(struct fake *fake, struct row_table *apart, const struc
 static void replay_created(struct fake *fake, struct row_table *table, const struct change *change)
 {
     struct row_table *holder = fake_holder_of_new(table);
-    bool counted = !fake_holds(table, change->id) && !fake_holds(table->further, change->id);
+    bool counted = fake_holder_of(table, change->id) == NULL;
     if (counted) {
         fake_put(holder, change->id);
     }
@@ -45,8 +45,7 @@ static void replay_in_place(struct fake *fake, const struct change *change, uint
     }
     if (table != NULL && change->type == CHANGE_SLOTS) {
         replay_created(fake, table, change);
-    } else if (table != NULL &&
-               (fake_holds(table, change->id) || fake_holds(table->further, change->id))) {
+    } else if (fake_holder_of(table, change->id) != NULL) {
         fake_take_out(table, change->id);
     }
 }

@@ -30,6 +30,8 @@ struct table_file *fake_file_end(struct row_table *table, struct table_file *fil
 bool fake_holds(const struct row_table *table, uint64_t id); /* itself; NULL: no */
 void fake_put(struct row_table *table, uint64_t id);
 void fake_take(struct row_table *table, uint64_t id);
+/* Which of a table (NULL: no) and its layers holds it; NULL: none. */
+const struct row_table *fake_holder_of(const struct row_table *table, uint64_t id);
 struct row_table *fake_holder_of_new(struct row_table *table);
 /* It is in the table or its layer: gone from there, and counted. */
 void fake_take_out(struct row_table *table, uint64_t id);

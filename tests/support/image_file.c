@@ -8,8 +8,7 @@
 
 uint32_t image_file_layer(const struct row_image *image)
 {
-    return (image->layer ? IMAGE_FILE_LAYER : 0) |
-           (image->kind == ROW_IMAGE_OVERLAY ? IMAGE_FILE_OVERLAY : 0);
+    return row_file_number(image->layer, image->kind == ROW_IMAGE_OVERLAY);
 }
 
 static void fill_info(const struct engine *engine, const struct row_image *image,

@@ -14,10 +14,6 @@
 #include "store/table_file.h"
 #include "store/vfs.h"
 
-/* table_file_info.layer of a file: a table's has none of the two, the overlay of a layer both. */
-#define IMAGE_FILE_LAYER   1u
-#define IMAGE_FILE_OVERLAY 2u
-
 /* Where it lies. The directory exists. */
 struct image_file {
     struct vfs *vfs;
@@ -25,6 +21,7 @@ struct image_file {
     const char *name;
 };
 
+/* table_file_info.layer of its file. */
 uint32_t image_file_layer(const struct row_image *image);
 
 /*

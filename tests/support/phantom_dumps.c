@@ -55,7 +55,8 @@ static void go(const struct phantom_dumps *dumps)
 
 /* ---- files ---- */
 
-static struct phantom_dumps_table *find(struct phantom_dumps_set *set, uint64_t serial, bool layer)
+static struct phantom_dumps_table *find(struct phantom_dumps_set *set, uint64_t serial,
+                                        unsigned layer)
 {
     for (size_t i = 0; i < set->count; i++) {
         if (set->tables[i].serial == serial && set->tables[i].layer == layer) {
@@ -166,7 +167,7 @@ static enum engine_image write_image(struct phantom_dumps *dumps, struct engine 
     return result;
 }
 
-static void keep_table(void *context, uint64_t serial, bool layer)
+static void keep_table(void *context, uint64_t serial, unsigned layer)
 {
     struct phantom_dumps_table *table = find(context, serial, layer);
     CHECK(table); /* every table has an image */
@@ -310,7 +311,7 @@ bool phantom_dumps_restore(struct phantom_dumps *dumps, struct engine *engine, s
     const struct phantom_dumps_set *set = &dumps->last;
     bool sound =
         row_restore_begin(engine->row, set->state, set->any ? set->state_bytes : 0, dumps->error);
-    for (unsigned layer = 0; layer < 2; layer++) {
+    for (unsigned layer = 0; layer <= ROW_LAYERS_MAX; layer++) {
         for (size_t i = 0; sound && i < set->count; i++) {
             sound = set->tables[i].layer != layer || load(dumps, engine, &set->tables[i]);
         }

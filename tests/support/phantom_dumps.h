@@ -25,7 +25,8 @@
 /* What the manifest names of a table or layer. */
 struct phantom_dumps_table {
     uint64_t serial;
-    bool layer, kept;
+    unsigned layer;
+    bool kept;
     bool dumped; /* `file` is to be opened, not loaded */
     char file[PHANTOM_DUMPS_NAME];
     char overlay[PHANTOM_DUMPS_NAME]; /* "": none */

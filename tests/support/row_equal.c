@@ -75,11 +75,11 @@ void row_equal(const struct row *live, const struct row *again, bool exact)
     for (size_t i = 0; i < live->count; i++) {
         const struct row_table *a = live->tables[i];
         const struct row_table *b = again->tables[i];
-        same_table(a, b, exact);
-        assert_int_equal(a->further != NULL, b->further != NULL);
-        if (a->further != NULL) {
-            same_table(a->further, b->further, exact);
+        for (; a != NULL && b != NULL; a = a->further, b = b->further) {
+            same_table(a, b, exact);
+            assert_int_equal(a->layer, b->layer);
         }
+        assert_true(a == NULL && b == NULL);
     }
     assert_true(again->serials <= live->serials); /* of one that came and went nothing is left */
     if (exact) {

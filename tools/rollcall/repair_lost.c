@@ -9,11 +9,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "row/row_data.h"
 #include "row/row_state.h"
 #include "tools/rollcall/repair_private.h"
-
-#define LAYER    1u /* manifest_file.layer of a table's layer */
-#define OVERLAYS 2u /* and of their overlays, from here on */
 
 static bool is_of_ids_apart(const struct manifest_file *file)
 {
@@ -134,7 +132,7 @@ static void forget(struct repair_work *work)
     const struct manifest_file *gone = &work->file;
     for (size_t i = work->space->files_count; i-- > 0;) {
         const struct manifest_file *file = &work->space->files[i];
-        bool over = file->layer == gone->layer || file->layer == gone->layer + OVERLAYS;
+        bool over = file->layer == gone->layer || row_file_under(file->layer) == gone->layer;
         if (file->serial == gone->serial && (gone->layer == 0 || over)) {
             char name[MANIFEST_FILE_NAME_MAX + 1];
             memcpy(name, file->name, sizeof(name));
@@ -148,7 +146,7 @@ static void lost_say(struct repair_work *work)
     struct repair *repair = work->repair;
     const struct manifest_file *file = &work->file;
     const char *space = work->space->name;
-    if (file->layer >= OVERLAYS) {
+    if (row_file_is_overlay(file->layer)) {
         repair_say(repair,
                    "  it is left out: changes of ids %" PRIu64 " to %" PRIu64
                    " since table %" PRIu64 " of space %s was written are lost",
@@ -158,9 +156,9 @@ static void lost_say(struct repair_work *work)
                    "  it is left out: ids of space %s that were apart, far ahead of all others, "
                    "are lost",
                    space);
-    } else if (file->layer == LAYER) {
+    } else if (file->layer > 0) {
         repair_say(repair,
-                   "  the layer of table %" PRIu64 " of space %s is left out: the ids of %" PRIu64
+                   "  a layer of table %" PRIu64 " of space %s is left out: the ids of %" PRIu64
                    " to %" PRIu64 " that it held are lost",
                    file->serial, space, file->first_id, file->last_id);
     } else {
@@ -189,11 +187,14 @@ void repair_give_up(struct repair_work *work, const char *why)
 
 /* ---- what is left ---- */
 
-static bool has_layer(const struct manifest_file *files, size_t count, uint64_t serial)
+/* Returns whether the table has a layer after this one of its files. */
+static bool has_layer(const struct manifest_file *files, size_t count,
+                      const struct manifest_file *file)
 {
     bool found = false;
     for (size_t i = 0; i < count && !found; i++) {
-        found = files[i].serial == serial && files[i].layer == LAYER;
+        found = files[i].serial == file->serial &&
+                row_file_layer(files[i].layer) > row_file_layer(file->layer);
     }
     return found;
 }
@@ -224,7 +225,7 @@ static void write_amended(struct repair_work *work, const struct row_amend *want
     } else if (amended.changed) {
         repair_say(repair, "%s/%s: written anew, as ids up to %" PRIu64 " are its table's now%s",
                    repair->options->directory, work->file.name, wanted->last,
-                   unlayered ? ", and it has no layer" : "");
+                   unlayered ? ", and it has no further layer" : "");
         if (amended.left_out > 0) {
             repair_say(repair, "  %" PRIu64 " of them count from nothing if they come again",
                        amended.left_out);
@@ -247,8 +248,8 @@ void repair_close_gaps(struct repair *repair, struct manifest_space *space,
     for (size_t i = 0; i < left && !repair->failed; i++) {
         uint64_t next = next_first(space, files[i].first_id);
         uint64_t last = next == UINT64_MAX ? files[i].last_id : next - 1;
-        bool layered = has_layer(files, left, files[i].serial);
-        bool unlayered = !layered && has_layer(before, count, files[i].serial);
+        bool layered = has_layer(files, left, &files[i]);
+        bool unlayered = !layered && has_layer(before, count, &files[i]);
         struct repair_work work = {
             .repair = repair, .space = space, .file = files[i], .generation = generation};
         if ((unlayered || last != files[i].last_id) && !is_of_ids_apart(&files[i])) {

@@ -288,7 +288,7 @@ static void an_overlay_of_another_table_is_refused(void **state)
     }
     space_round(f);
     for (size_t i = 0; i < f->dumps.last.count; i++) {
-        if (f->dumps.last.files[i].layer & IMAGE_FILE_OVERLAY) {
+        if (row_file_is_overlay(f->dumps.last.files[i].layer)) {
             assert_true(found < 2);
             overlays[found++] = &f->dumps.last.files[i];
         }

@@ -409,7 +409,7 @@ struct table_file *row_image_done(struct row *row, const struct row_image *image
 void row_each_serial(const struct row *row, engine_table_visit *visit, void *context)
 {
     for (size_t i = 0; i < toy_in(row)->count; i++) {
-        visit(context, toy_in(row)->tables[i]->serial, false);
+        visit(context, toy_in(row)->tables[i]->serial, 0);
     }
 }
 

@@ -180,7 +180,7 @@ static struct row_table *table_of(const struct row *row, const struct row_image 
     if (image->serial == row->apart->serial) {
         return row->apart;
     }
-    return image->layer ? table->further : table;
+    return row_layer_of(table, image->layer);
 }
 
 /* The manifest is there: who was to leave has left. */
@@ -202,7 +202,8 @@ static bool stands(const struct row *row, const struct row_image *image)
     if (image->serial == row->apart->serial) {
         return true;
     }
-    return own != NULL && own->serial == image->serial && (!image->layer || own->further != NULL);
+    return own != NULL && own->serial == image->serial &&
+           row_layer_of((struct row_table *)own, image->layer) != NULL;
 }
 
 /* Images of tables that are no more. */
@@ -268,10 +269,10 @@ void checkpoint_load(const struct checkpoint *point, struct fake *rows)
 {
     char error[ROW_ERROR_MAX] = "";
     assert_true(row_restore_space(&rows->row, point->space, sizeof(point->space), error));
-    for (int layers = 0; layers < 2; layers++) {
+    for (unsigned layer = 0; layer <= ROW_LAYERS_MAX; layer++) {
         for (size_t i = 0; i < point->count; i++) {
             const struct row_image *image = &point->images[i].image;
-            if (image->layer == (layers == 1) && image->kind != ROW_IMAGE_OVERLAY &&
+            if (image->layer == layer && image->kind != ROW_IMAGE_OVERLAY &&
                 !fake_load(rows, &point->images[i], overlay_of(point, i), error)) {
                 fail_msg("load: %s", error);
             }

@@ -256,6 +256,38 @@ static void test_dropped(void **unused)
     fake_fini(&rows);
 }
 
+/* More of them than a table knows ranges: the nearest become one. Nothing is forgotten. */
+static void test_dropped_many(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 5, true);
+    add(&rows, FIRST, 500);
+    for (uint64_t i = 1; i <= 30; i++) {
+        uint64_t far = i * FAR + (i % 2) * FAR / 4; /* each second gap is smaller */
+        add(&rows, far, ROW_CLUSTER + 1);
+        add(&rows, FIRST + 500 + i, 1);
+        if (i == 3) {
+            add(&rows, FAR + FAR / 2, 1); /* it is apart in the first small gap */
+        }
+    }
+    assert_int_equal(rows.row.recycled_tables, 28);
+    assert_int_equal(table(&rows, 0)->serial, 0);
+    assert_int_equal(table(&rows, 0)->dropped.count, ROW_DROPPED_MAX);
+    for (uint64_t i = 1; i <= 28; i++) {
+        uint64_t far = i * FAR + (i % 2) * FAR / 4;
+        assert_true(in_dropped(&rows, far, ROW_CLUSTER + 1));
+        assert_int_equal(fake_add(&rows, far + ROW_CLUSTER), FAKE_BELOW);
+    }
+    assert_int_equal(fake_add(&rows, FAR + FAR / 2), FAKE_THERE);
+    assert_int_equal(fake_add(&rows, 9 * FAR + FAR / 2), FAKE_BELOW); /* in a gap that was closed */
+    add(&rows, 8 * FAR + FAR / 2, 1);                                 /* in one that was not */
+    add(&rows, FIRST + 600, 3 * FILL);
+    assert_true(table(&rows, 0)->serial > 0);
+    assert_true(in_dropped(&rows, FAR + FAR / 4, ROW_CLUSTER + 1));
+    fake_fini(&rows);
+}
+
 /* The stream comes to them: a table opens there, and they may be created again. */
 static void test_dropped_reached(void **unused)
 {
@@ -344,25 +376,49 @@ static void test_no_jump_any_more(void **unused)
     fake_fini(&rows);
 }
 
+static void begin_refusing(struct fake *rows, uint64_t strays)
+{
+    begin(rows, 4, false);
+    add(rows, FIRST, 500);
+    add(rows, FAR, ROW_CLUSTER + 1);
+    add(rows, 2 * FAR, ROW_CLUSTER + 1);
+    add(rows, FAR / 2, ROW_CLUSTER + 1);
+    assert_int_equal(rows->row.count, 3);
+    assert_true(fake_is_apart(rows, FAR / 2));
+    assert_false(table(rows, 0)->refused);
+    rows->apart_max = 20;
+    add(rows, FAR / 2 + ROW_CLUSTER + 1, 3);
+    add(rows, FIRST + 500, 20);
+    for (uint64_t i = 0; i < strays; i++) { /* with others between: else they are the stream */
+        add(rows, FIRST + 520 + 2 * i, 2);
+        assert_int_equal(fake_add(rows, FAR / 2 + 100 + i), FAKE_TOO_FAR);
+    }
+}
+
 static void test_jumps_refusing(void **unused)
 {
     (void)unused;
     struct fake rows;
-    begin(&rows, 4, false);
-    add(&rows, FIRST, 500);
-    add(&rows, FAR, ROW_CLUSTER + 1);
-    add(&rows, 2 * FAR, ROW_CLUSTER + 1);
-    add(&rows, FAR / 2, ROW_CLUSTER + 1);
+    begin_refusing(&rows, 500);
+    add(&rows, FIRST + 1520, 2 * CAPACITY - 100 - 1520 - 40);
+    fake_fini(&rows);
+}
+
+/* Of a stream that goes on elsewhere then only the first id looks like a stray. */
+static void test_leap_refused(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin_refusing(&rows, 100);
     assert_int_equal(rows.row.count, 3);
-    assert_true(fake_is_apart(&rows, FAR / 2));
-    assert_false(table(&rows, 0)->refused);
-    rows.apart_max = 20;
-    add(&rows, FAR / 2 + ROW_CLUSTER + 1, 3);
-    for (uint64_t i = 0; i < 500; i++) { /* with others between: else they are the stream */
-        add(&rows, FIRST + 500 + 2 * i, 2);
-        assert_int_equal(fake_add(&rows, FAR / 2 + 100 + i), FAKE_TOO_FAR);
+    uint64_t next = FAR / 4 * 3;
+    add(&rows, FIRST + 720, 2);
+    assert_int_equal(fake_add(&rows, next++), FAKE_TOO_FAR);
+    while (rows.row.count == 3 && next < FAR / 4 * 3 + 2 * ROW_LEAP) {
+        assert_int_not_equal(fake_add(&rows, next++), FAKE_TOO_FAR);
     }
-    add(&rows, FIRST + 1500, 2 * CAPACITY - 100 - 1500 - 40);
+    assert_int_equal(rows.row.count, 4);
+    add(&rows, next, 100);
     fake_fini(&rows);
 }
 
@@ -560,11 +616,13 @@ int main(void)
         cmocka_unit_test(test_take_over_emptied),
         cmocka_unit_test(test_take_over_full),
         cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_dropped_many),
         cmocka_unit_test(test_dropped_reached),
         cmocka_unit_test(test_dropped_apart),
         cmocka_unit_test(test_jumps),
         cmocka_unit_test(test_no_jump_any_more),
         cmocka_unit_test(test_jumps_refusing),
+        cmocka_unit_test(test_leap_refused),
         cmocka_unit_test(test_gap_above_jump),
         cmocka_unit_test(test_share),
         cmocka_unit_test(test_share_moved),

@@ -420,6 +420,43 @@ static void expect_of_images(struct kept *kept)
     checkpoint_fini(&point);
 }
 
+static void add_late(struct kept *kept, void *context)
+{
+    uint64_t *next = context;
+    kept_add(kept, *next, 40);
+    *next += 40;
+    fake_remove(&kept->rows, *next - 1200); /* in an earlier layer */
+}
+
+/* More late ids than a table and its layer hold, while their images are made, too. */
+static void test_many_layers(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    struct checkpoint point = {0};
+    uint64_t next = 2500;
+    kept_row_begin(&kept, 12, false);
+    kept_add(&kept, FIRST, FILL + 10);
+    kept_add(&kept, 0, next);
+    assert_int_equal(row_last_layer(kept_table(&kept, 0))->layer, 3);
+    expect_again(&kept);
+    checkpoint_begin(&point, &kept);
+    while (checkpoint_step(&point, &kept, next < 4000 ? add_late : nothing, &next)) {
+    }
+    assert_true(row_last_layer(kept_table(&kept, 0))->layer > 3);
+    again_load(&kept, &point);
+    again_replay(&kept, point.since, point.m);
+    again_same(&kept, false);
+    fake_fini(&kept.again);
+    kept_add(&kept, next, CAPACITY); /* later events */
+    again_load(&kept, &point);
+    again_replay(&kept, point.since, point.m);
+    again_same(&kept, false);
+    fake_fini(&kept.again);
+    checkpoint_fini(&point);
+    kept_row_end(&kept);
+}
+
 /* The range of a layered table grows, and shrinks again when one opens in what it took over. */
 static void test_layer_images(void **unused)
 {
@@ -618,6 +655,7 @@ int main(void)
         cmocka_unit_test(test_other_config),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_images),
+        cmocka_unit_test(test_many_layers),
         cmocka_unit_test(test_dropped),
         cmocka_unit_test(test_layer_images),
         cmocka_unit_test(test_regions),

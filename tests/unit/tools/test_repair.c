@@ -281,7 +281,7 @@ static void test_table_missing(void **state)
     has(run, "  table 1 of space feed is left out: all its ids, 1 to 1000, are lost\n");
     data_truncate(data, data->table[1], 100); /* the other one is a layer */
     repairs(run);
-    has(run, "  the layer of table 2 of space liked is left out: ");
+    has(run, "  a layer of table 2 of space liked is left out: ");
 }
 
 static void test_table_swapped(void **state)
