@@ -89,8 +89,8 @@ static bool copy_send(struct repl_feed *feed, const struct manifest_file *file, 
     return true;
 }
 
-static bool copy_give(struct repl_feed *feed, const struct manifest_file *file, int fd,
-                      uint64_t offset)
+static bool copy_hand_out(struct repl_feed *feed, const struct manifest_file *file, int fd,
+                          uint64_t offset)
 {
     struct repl_line line = {.kind = REPL_FILE, .offset = offset, .bytes = file->bytes - offset};
     char *piece = memory_zalloc(FEED_PIECE_BYTES);
@@ -123,7 +123,7 @@ bool feed_copy_file(struct repl_feed *feed, const struct repl_line *asked)
         return feed_refuse(feed, "replication: %s cannot be opened: %s", file->name,
                            strerror(errno));
     }
-    bool given = copy_give(feed, file, fd, asked->offset);
+    bool given = copy_hand_out(feed, file, fd, asked->offset);
 
     vfs->functions->close(vfs, fd);
     return given;

@@ -194,8 +194,8 @@ static bool replay_layer(struct row *row, const struct row_described *described,
     }
     struct row_table *table = row_find(row, layer->base);
     layer->start_lsn = lsn;
-    if (table->further ==
-        layer) { /* only a closed one gets its first; then it may take a range over */
+    /* Only a closed one gets its first layer; after that it may take a range over. */
+    if (table->further == layer) {
         atomic_store(&table->frontier, table->last);
         row_note_closed(row, table);
     }

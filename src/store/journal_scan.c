@@ -264,8 +264,8 @@ static enum journal_scan_end failed(struct reader *reader)
 }
 
 /* Counts the sound records of a segment from an LSN on. False: its file cannot be read. */
-static bool look_into(struct reader *reader, const struct journal_found *segment, uint64_t from,
-                      struct salvage_found *behind)
+static bool count_sound_in(struct reader *reader, const struct journal_found *segment,
+                           uint64_t from, struct salvage_found *behind)
 {
     char path[VFS_PATH_MAX];
     struct salvage salvage;
@@ -286,9 +286,9 @@ static bool look_into(struct reader *reader, const struct journal_found *segment
 static bool look_behind(struct reader *reader, size_t index, struct salvage_found *behind)
 {
     const struct journal_chain *chain = &reader->chain;
-    bool read = look_into(reader, chain->live[index], reader->at, behind);
+    bool read = count_sound_in(reader, chain->live[index], reader->at, behind);
     for (size_t i = index + 1; i < chain->live_count && read; i++) {
-        read = look_into(reader, chain->live[i], chain->live[i]->header.start, behind);
+        read = count_sound_in(reader, chain->live[i], chain->live[i]->header.start, behind);
     }
     return read;
 }
@@ -300,7 +300,7 @@ static bool look_left_behind(struct reader *reader, size_t index, struct salvage
     bool read = true;
     for (size_t i = chain->sound; i < chain->count && read; i++) {
         if (is_left_behind(reader, index, &chain->found[i])) {
-            read = look_into(reader, &chain->found[i], chain->found[i].header.start, behind);
+            read = count_sound_in(reader, &chain->found[i], chain->found[i].header.start, behind);
         }
     }
     return read;

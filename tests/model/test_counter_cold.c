@@ -1,7 +1,7 @@
 /*
  * test_counter_cold.c: a space of which most tables have left memory, against a plain map: random
  * changes and reads while tables are dumped, merged, fail to be, and after restarts at any moment;
- * and the same while threads go on.
+ * and the same while threads go on, each with ids of its own and with some that all of them count.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "counter/counter.h"
+#include "counter/counter_private.h"
 #include "row/row_data.h"
 #include "tests/support/counters.h"
 #include "tests/support/dumps.h"
@@ -28,7 +28,9 @@
 #define FIRST_ID    5000u
 #define IDS_MAX     80000u
 #define WORKERS     3u
-#define PENDING_MAX 1000000u /* alone; with threads the bound is the limit of the test */
+#define SHARED      (2 * WORKERS) /* the first ids: of no worker alone */
+#define PENDING_MAX 1000000u      /* alone; with threads the bound is the limit of the test */
+#define ROUND_EVERY 1000u         /* waits */
 #define LARGE       (1ull << 40)
 #define STEPS       60u
 #define OPS_A_STEP  2000u
@@ -54,6 +56,7 @@ struct world {
     _Atomic bool stop;
     _Atomic unsigned working; /* workers that have not ended */
     _Atomic uint64_t done;    /* operations */
+    _Atomic uint64_t counted[SHARED];
     struct barrier *barrier;
     uint64_t refused, pending;
     struct test_random random;
@@ -89,7 +92,8 @@ static void wait_a_little(struct worker *w)
     w->pending++;
     if (!world->barrier) {
         row_maintain(d->engine->row, NULL);
-        if (row_images_wanted(d->engine->row)) {
+        /* After one that failed none is wanted until the next checkpoint, by the clock. */
+        if (row_images_wanted(d->engine->row) || w->pending % ROUND_EVERY == 0) {
             dumps_round(d, NULL, NULL, false);
         }
     }
@@ -236,7 +240,8 @@ static void change(struct worker *w, uint64_t index)
     }
 }
 
-/* Newer ids as a rule; sometimes any. Of those that are this worker's. */
+/* Newer ids as a rule; sometimes any. Of those that are this worker's. (SHARED is a multiple of
+ * WORKERS.) */
 static uint64_t any_index(struct worker *w)
 {
     struct world *world = w->world;
@@ -244,8 +249,9 @@ static uint64_t any_index(struct worker *w)
         world->newest++;
     }
     uint64_t newest = world->newest;
-    uint64_t back = test_random_once_in(&w->random, 3) ? newest : 1000;
-    uint64_t index = newest - test_random_below(&w->random, back < newest ? back : newest);
+    uint64_t most = newest - SHARED;
+    uint64_t back = test_random_once_in(&w->random, 3) ? most : 1000;
+    uint64_t index = newest - test_random_below(&w->random, back < most ? back : most);
     return index - index % w->of + w->number;
 }
 
@@ -401,11 +407,47 @@ static void all_is_exact_of_wide_records(void **state)
 
 /* ---- with threads ---- */
 
+/* Adds to an id that the other workers add to, too. */
+static void count_shared(struct worker *w)
+{
+    struct counters_call call;
+    char text[32];
+    uint64_t index = test_random_below(&w->random, SHARED);
+    uint64_t more = 1 + test_random_below(&w->random, 30);
+    snprintf(text, sizeof(text), "%" PRIu64, more);
+    counters_call_init(&call, ENGINE_INCR, 0, id_of(index), text);
+    run(w, &call);
+    if (call.op.status == ENGINE_ERROR) {
+        CHECK(is_for_room(call.op.error));
+        w->refused++;
+        return;
+    }
+    CHECK(call.op.status == ENGINE_DONE);
+    w->world->counted[index] += more;
+}
+
+/* Whatever came first, the sum is known. No worker works. */
+static void expect_counted(struct world *world)
+{
+    for (uint64_t i = 0; i < SHARED; i++) {
+        world->model[i] = (struct record){.set = 1, .value = {world->counted[i]}};
+    }
+}
+
+static bool shared_are_dumped(const struct world *world)
+{
+    const struct row_table *oldest = ((const struct counter *)world->dumps.engine)->row.tables[0];
+    return oldest->cold && id_of(SHARED) <= oldest->last;
+}
+
 static void *work_on(void *context)
 {
     struct worker *w = context;
     while (!w->world->stop) {
         work(w, 20);
+        for (unsigned i = 0; i < 20; i++) {
+            count_shared(w);
+        }
     }
     w->world->working--;
     return NULL;
@@ -492,13 +534,17 @@ static void while_threads_go_on(void **state)
             dumps_round(&world->dumps, world->barrier, member, k == 3);
         }
         end(world, workers, member);
+        assert_true(shared_are_dumped(world));
         keeper.stop = true;
         pthread_join(keeper.thread, NULL);
         counter_check(world->dumps.engine);
         struct barrier *barrier = world->barrier;
         world->barrier = NULL;
-        dumps_restart(&world->dumps, &world->config);
         struct worker all;
+        expect_counted(world);
+        worker_init(&all, world, 0, 1);
+        read_all(&all);
+        dumps_restart(&world->dumps, &world->config);
         worker_init(&all, world, 0, 1);
         read_all(&all);
         world->barrier = barrier;

@@ -12,6 +12,7 @@
 
 #include "daemon/process.h"
 #include "data/data.h"
+#include "repl/feed.h"
 
 #define MIB 1048576ull
 
@@ -63,6 +64,8 @@ static void test_any_limit(void **unused)
 
             check_shares(&with, limit);
             check_shares(&without, limit);
+            with.threads = 100; /* most of the limit is the daemon's own */
+            check_shares(&with, limit);
         }
     }
 }
@@ -105,6 +108,10 @@ static void test_own(void **unused)
     settings.journal.segment_bytes = MIB;
     descriptors_wanted(&settings, &more);
     assert_int_equal(more.own, few.own + 16);
+    settings.replication.name = data_path;
+    descriptors_wanted(&settings, &few);
+    assert_int_equal(few.own, more.own + 4 * REPL_FEEDS_MAX);
+    settings.replication.name = NULL;
     settings.data = NULL;
     descriptors_wanted(&settings, &few);
     assert_true(few.own < more.own && few.files == 0);

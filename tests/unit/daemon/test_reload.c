@@ -280,15 +280,15 @@ static void test_all_or_nothing(void **state)
     (void)state;
     log_setup("test_reload", LOG_LEVEL_ERROR);
     harness_ask(fd, "set f:1 0 0 3\r\n7,8\r\n", "STORED\r\n");
-    next.spaces[0].slots[0] = slot("new", 20);
-    next.spaces[1].slots[0] = slot("a", 99); /* no such width */
+    next.spaces[0].slots[next.spaces[0].slot_count++] = slot("new", 20);
+    next.spaces[1].slots[next.spaces[1].slot_count++] = slot("wide", 99); /* no such width */
     make_space(&next.spaces[2], "d");
     next.space_count = 3;
     assert_false(reload(&next));
     harness_ask(fd, "get f:1 d:1\r\nincr d:1.a 1\r\n",
                 "VALUE f:1 0 3\r\n7,8\r\nEND\r\nCLIENT_ERROR no space for key\r\n");
     strcpy(next.spaces[1].key, "f:{id}"); /* two owners of one key */
-    next.spaces[1].slots[0] = slot("a", 20);
+    next.spaces[1].slot_count--;
     assert_false(reload(&next));
     harness_ask(fd, "get f:1\r\n", "VALUE f:1 0 3\r\n7,8\r\nEND\r\n");
     next = harness.settings;

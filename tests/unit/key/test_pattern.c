@@ -46,6 +46,7 @@ static const struct form {
     {"feed:123}.like", PATTERN_BAD, FEED, 0, ""},
     {"}feed:123{.like", PATTERN_BAD, FEED, 0, ""},
     {"}feed:123", PATTERN_BAD, FEED, 0, ""},
+    {"}feed:123}.like", PATTERN_BAD, FEED, 0, ""},
     {"{{feed:123}}", PATTERN_NONE, 0, 0, ""},
     {"feed:|#|1|#|", PATTERN_BAD, FEED, 0, ""},
     {"fee", PATTERN_NONE, 0, 0, ""},
@@ -185,6 +186,53 @@ static void test_fixed_texts(void **unused)
     }
 }
 
+/* Where the deepest fixed text has no id behind it a shorter one may. */
+static void test_shorter_text(void **unused)
+{
+    (void)unused;
+    static const char *const texts[] = {"a{id}:", "a1:{id}"};
+    struct pattern_set *set = build(texts, COUNT(texts));
+    struct expected expected = {PATTERN_RECORD, 0, 1, ""};
+    assert_match(set, "a1:", 3, &expected);
+    expected = (struct expected){PATTERN_RECORD, 1, 2, ""};
+    assert_match(set, "a1:2", 4, &expected);
+    expected = (struct expected){PATTERN_BAD, 1, 0, ""};
+    assert_match(set, "a1:x", 4, &expected);
+    pattern_set_destroy(set);
+}
+
+/* What a key of one set began with says nothing of a set that differs in some text. */
+static void test_another_set(void **unused)
+{
+    (void)unused;
+    static const char *const texts[] = {"feed:{id}", "x{id}"};
+    static const char *const others[] = {"food:{id}", "x{id}"};
+    static const char key[] = "feed:9223372036854775807";
+    struct pattern_set *set = build(texts, COUNT(texts)), *other = build(others, COUNT(others));
+    struct pattern_match match = {.space = 0};
+    struct expected expected = {PATTERN_RECORD, 0, PATTERN_ID_MAX, ""};
+    assert_match_by(pattern_match_next, set, key, strlen(key), &match, &expected);
+    expected.result = PATTERN_NONE;
+    assert_match_by(pattern_match_next, other, key, strlen(key), &match, &expected);
+    pattern_set_destroy(set);
+    pattern_set_destroy(other);
+}
+
+/* The bound of ids holds, too, for a key that begins as the one before. */
+static void test_largest_id_twice(void **unused)
+{
+    (void)unused;
+    static const char *const keys[] = {"feed:9223372036854775807", "feed:9223372036854775808"};
+    struct pattern_set *set = build(spaces, COUNT(spaces));
+    struct pattern_match match = {.space = FEED};
+    struct expected expected = {PATTERN_RECORD, FEED, PATTERN_ID_MAX, ""};
+    assert_match_by(pattern_match_next, set, keys[0], strlen(keys[0]), &match, &expected);
+    assert_match_by(pattern_match_next, set, keys[0], strlen(keys[0]), &match, &expected);
+    expected = (struct expected){PATTERN_BAD, FEED, 0, ""};
+    assert_match_by(pattern_match_next, set, keys[1], strlen(keys[1]), &match, &expected);
+    pattern_set_destroy(set);
+}
+
 static void test_empty_set(void **unused)
 {
     (void)unused;
@@ -242,6 +290,7 @@ static const struct refusal {
     {"feed:{id}\x7f", false, 9, "0x7f"},
     {"feed:{id}.x", false, 9, "slot"},
     {"feed:{id}0", false, 9, "digit"},
+    {"feed:{id}9", false, 9, "digit"},
     {"feed:{id}:{member}", false, 10, "{member} in a space of counters"},
     {"liked:{id}", true, 10, "no {member}"},
     {"liked:{id}:", true, 11, "no {member}"},
@@ -317,6 +366,7 @@ static const struct pair {
     {{"a{id}:", "a1:{id}"}, NULL},
     {{"a{id}:7", "a1:{id}"}, "a1:7"},
     {{"a{id}:07", "a1:{id}"}, NULL},
+    {{"a{id}:75x", "a1:{id}x"}, "a1:75x"},
     {{"a{id}x7y{member}", "a5x{id}y"}, "a5x7y."},
     {{"a{id}x7y{member}", "a5x{id}z"}, NULL},
     {{"a{id}", "a1.{id}"}, "a1.2"},
@@ -350,13 +400,11 @@ static void test_pairs(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_long_keys),
-        cmocka_unit_test(test_fixed_texts),
-        cmocka_unit_test(test_empty_set),
-        cmocka_unit_test(test_many_spaces),
-        cmocka_unit_test(test_pattern_refused),
-        cmocka_unit_test(test_pattern_accepted),
+        cmocka_unit_test(test_forms),           cmocka_unit_test(test_long_keys),
+        cmocka_unit_test(test_fixed_texts),     cmocka_unit_test(test_shorter_text),
+        cmocka_unit_test(test_another_set),     cmocka_unit_test(test_largest_id_twice),
+        cmocka_unit_test(test_empty_set),       cmocka_unit_test(test_many_spaces),
+        cmocka_unit_test(test_pattern_refused), cmocka_unit_test(test_pattern_accepted),
         cmocka_unit_test(test_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

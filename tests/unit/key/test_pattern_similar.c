@@ -14,8 +14,8 @@ static struct pattern_set *set;
 
 static int make(void **state)
 {
-    static const char *const texts[] = {"feed:{id}", "liked:{id}:{member}", "count_{id}", "ab:{id}",
-                                        "x.y:{id}"};
+    static const char *const texts[] = {
+        "feed:{id}", "liked:{id}:{member}", "count_{id}", "ab:{id}", "x.y:{id}", "uvw:{id}"};
     char error[PATTERN_ERROR_MAX];
     uint32_t first, second;
     (void)state;
@@ -51,6 +51,7 @@ static void test_similar(void **state)
         {"Liked:1:u9", 1},
         {"cont_12.like", 2},
         {"coun_7.x", 2},
+        {"uvx:1", 5},
         /* too far, too short, or no such text */
         {"food:1", -1},
         {"fe:1", -1},

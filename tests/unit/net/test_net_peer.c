@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -69,6 +71,41 @@ static void test_unix_origin(void **unused)
     assert_int_equal(rmdir(folder), 0);
 }
 
+static int connect_unix(const struct sockaddr_un *to)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    return fd >= 0 && connect(fd, (const struct sockaddr *)to, sizeof(*to)) == 0 ? fd : -1;
+}
+
+/* The user counts, not the process. */
+static void test_unix_processes(void **unused)
+{
+    (void)unused;
+    char folder[] = "/tmp/rollcall-net-XXXXXX";
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int status = -1;
+    assert_non_null(mkdtemp(folder));
+    snprintf(name.sun_path, sizeof(name.sun_path), "%s/socket", folder);
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(listener, (const struct sockaddr *)&name, sizeof(name)), 0);
+    assert_int_equal(listen(listener, 2), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(connect_unix(&name) >= 0 ? 0 : 1);
+    }
+    assert_true(waitpid(child, &status, 0) == child && status == 0);
+    int fd = connect_unix(&name);
+    int of_child = accept(listener, NULL, NULL), of_parent = accept(listener, NULL, NULL);
+    assert_true(fd >= 0 && of_child >= 0 && of_parent >= 0);
+    assert_int_equal(net_peer_origin(of_child), net_peer_origin(of_parent));
+    close(of_child);
+    close(of_parent);
+    close(fd);
+    close(listener);
+    unlink(name.sun_path);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 /* A connection from this address; *server: its other end. */
 static int connect_from(int listener, const struct sockaddr_in *to, uint32_t from, int *server)
 {
@@ -107,12 +144,41 @@ static void test_origin(void **unused)
     close(listener);
 }
 
+/* Of an IPv6 address its network counts, the upper half: here that of all written as IPv4. */
+static void test_origin_v6(void **unused)
+{
+    (void)unused;
+    struct sockaddr_in6 name = {.sin6_family = AF_INET6};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(name);
+    int listener = socket(AF_INET6, SOCK_STREAM, 0), off = 0;
+    if (listener < 0) {
+        skip(); /* no IPv6 here */
+    }
+    memcpy(&name.sin6_addr, (const unsigned char[]){[10] = 0xff, 0xff, 127, 0, 0, 1}, 16);
+    assert_int_equal(setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)), 0);
+    assert_int_equal(bind(listener, (const struct sockaddr *)&name, sizeof(name)), 0);
+    assert_int_equal(listen(listener, 2), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&name, &length), 0);
+    to.sin_port = name.sin6_port;
+    int clients[2], servers[2];
+    for (unsigned i = 0; i < 2; i++) {
+        clients[i] = connect_from(listener, &to, 0x7f000101 + i, &servers[i]);
+    }
+    assert_int_equal(net_peer_origin(servers[0]), net_peer_origin(servers[1]));
+    for (unsigned i = 0; i < 2; i++) {
+        close(clients[i]);
+        close(servers[i]);
+    }
+    close(listener);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unix_owner),
-        cmocka_unit_test(test_unix_origin),
-        cmocka_unit_test(test_origin),
+        cmocka_unit_test(test_unix_owner),     cmocka_unit_test(test_unix_origin),
+        cmocka_unit_test(test_unix_processes), cmocka_unit_test(test_origin),
+        cmocka_unit_test(test_origin_v6),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,6 +80,7 @@ static void look(const struct row_dropped *dropped, const bool *ids, uint64_t id
         floor--;
     }
     assert_true(ids[id] || row_dropped_floor(dropped, id) == floor);
+    assert_true(row_dropped_floor(dropped, id) <= id);
 }
 
 static void test_random(void **unused)

@@ -288,13 +288,12 @@ static void test_room_is_held(void **state)
 }
 
 /* A file system that breaks its promise. */
-static void test_no_space_when_written(void **state)
+static void no_space_when_written(int error)
 {
-    (void)state;
     struct world world;
     begin(&world, JOURNAL_SYNC_EVERYSEC);
     write_some(&world, 3);
-    struct vfs_sim_fault fault = {.op = VFS_SIM_PWRITE, .error = ENOSPC};
+    struct vfs_sim_fault fault = {.op = VFS_SIM_PWRITE, .error = error};
     unsigned rule = vfs_sim_fault(world.sim, &fault);
     uint64_t committed = journal_written(world.journal);
     assert_false(write_one(&world));
@@ -315,6 +314,13 @@ static void test_no_space_when_written(void **state)
     close_journal(&world);
     expect_recovered(&world, JOURNAL_SCAN_CLEAN, world.number);
     end(&world);
+}
+
+static void test_no_space_when_written(void **state)
+{
+    (void)state;
+    no_space_when_written(ENOSPC);
+    no_space_when_written(EDQUOT);
 }
 
 /* ---- a write that fails ---- */

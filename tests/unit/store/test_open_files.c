@@ -1,11 +1,13 @@
 /*
  * test_open_files.c: table files that share a few descriptors: never more are open, the one read
- * longest ago goes, none goes while it is read, and what is opened again must be the same file.
+ * longest ago goes, none goes while it is read, and what is opened again must be the same file. Who
+ * waits for room is woken by whatever makes some.
  */
 #include "store/open_files.h"
 
 #include "tests/unit/store/files.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -323,6 +325,177 @@ static void test_opened_twice(void **state)
     destroy(&s);
 }
 
+/* ---- the set by itself: who is woken ---- */
+
+struct alone {
+    struct vfs_sim *sim;
+    struct open_files *set;
+    struct open_file files[2];
+};
+
+struct holder {
+    struct alone *alone;
+    unsigned file;
+    void (*meanwhile)(struct holder *holder); /* while the file is opened */
+    bool fails;
+    struct holder *others;
+    _Atomic bool held, ends;
+    pthread_t thread;
+};
+
+static int open_alone(void *context)
+{
+    struct holder *holder = context;
+    struct vfs *vfs = vfs_sim_vfs(holder->alone->sim);
+    const char *path = TABLE_DIRECTORY "/alone";
+    if (holder->meanwhile) {
+        holder->meanwhile(holder);
+    }
+    return holder->fails ? -1 : vfs->functions->open(vfs, path, O_RDWR | O_CREAT);
+}
+
+static int hold(struct holder *holder)
+{
+    return open_files_hold(holder->alone->set, &holder->alone->files[holder->file], open_alone,
+                           holder);
+}
+
+static void let_go(const struct holder *holder, int fd)
+{
+    open_files_let_go(holder->alone->set, &holder->alone->files[holder->file], fd);
+}
+
+static void *hold_in_thread(void *context)
+{
+    struct holder *holder = context;
+    int fd = hold(holder);
+    CHECK(fd >= 0);
+    holder->held = true;
+    while (!holder->ends) {
+        give_way();
+    }
+    let_go(holder, fd);
+    return NULL;
+}
+
+/* Starts it, and returns once it waits. */
+static void start_waiting(struct holder *holder)
+{
+    struct open_files_stats stats;
+    open_files_stats(holder->alone->set, &stats);
+    uint64_t before = stats.waits;
+    CHECK(pthread_create(&holder->thread, NULL, hold_in_thread, holder) == 0);
+    while (stats.waits == before) {
+        give_way();
+        open_files_stats(holder->alone->set, &stats);
+    }
+}
+
+static void await_held(const struct holder *holder)
+{
+    while (!holder->held) {
+        give_way();
+    }
+}
+
+static void end_holder(struct holder *holder)
+{
+    await_held(holder);
+    holder->ends = true;
+    pthread_join(holder->thread, NULL);
+}
+
+static void alone_init(struct alone *alone, unsigned limit)
+{
+    *alone = (struct alone){.sim = table_sim_create(1)};
+    alone->set = open_files_create(vfs_sim_vfs(alone->sim), limit);
+}
+
+static void alone_fini(struct alone *alone)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        open_files_remove(alone->set, &alone->files[i]);
+    }
+    open_files_destroy(alone->set);
+    vfs_sim_destroy(alone->sim);
+}
+
+static void test_let_go_wakes(void **state)
+{
+    (void)state;
+    struct alone alone;
+    alone_init(&alone, 1);
+    struct holder here = {.alone = &alone};
+    struct holder other = {.alone = &alone, .file = 1};
+    int fd = hold(&here);
+    assert_int_equal(hold(&here), fd); /* an open file is waited for by nobody */
+    start_waiting(&other);
+    let_go(&here, fd);
+    let_go(&here, fd);
+    end_holder(&other);
+    alone_fini(&alone);
+}
+
+static void others_wait(struct holder *holder)
+{
+    start_waiting(&holder->others[0]);
+    if (!holder->fails) {
+        start_waiting(&holder->others[1]);
+    }
+}
+
+/* Of two that wait the second one is for this file, and need not wait any more. */
+static void test_opened_wakes_all(void **state)
+{
+    (void)state;
+    struct alone alone;
+    alone_init(&alone, 1);
+    struct holder others[] = {{.alone = &alone, .file = 1}, {.alone = &alone}};
+    struct holder here = {.alone = &alone, .meanwhile = others_wait, .others = others};
+    int fd = hold(&here);
+    end_holder(&others[1]);
+    assert_false(others[0].held);
+    let_go(&here, fd);
+    end_holder(&others[0]);
+    alone_fini(&alone);
+}
+
+static void test_cannot_open_wakes(void **state)
+{
+    (void)state;
+    struct alone alone;
+    alone_init(&alone, 1);
+    struct holder other = {.alone = &alone, .file = 1};
+    struct holder here = {
+        .alone = &alone, .meanwhile = others_wait, .others = &other, .fails = true};
+    assert_int_equal(hold(&here), -1);
+    end_holder(&other);
+    alone_fini(&alone);
+}
+
+static void open_too(struct holder *holder)
+{
+    CHECK(hold(holder->others) >= 0);
+}
+
+/* The second descriptor of a file is closed when it was read: that is room, too. */
+static void test_closed_wakes(void **state)
+{
+    (void)state;
+    struct alone alone;
+    alone_init(&alone, 2);
+    struct holder first = {.alone = &alone};
+    struct holder here = {.alone = &alone, .meanwhile = open_too, .others = &first};
+    struct holder other = {.alone = &alone, .file = 1};
+    int second = hold(&here);
+    assert_true(second >= 0 && second != alone.files[0].fd);
+    start_waiting(&other);
+    let_go(&here, second);
+    end_holder(&other);
+    let_go(&first, alone.files[0].fd);
+    alone_fini(&alone);
+}
+
 /* ---- many ---- */
 
 struct worker {
@@ -393,10 +566,12 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_least_recent), cmocka_unit_test(test_cost),
-        cmocka_unit_test(test_swapped),      cmocka_unit_test(test_cannot_open),
-        cmocka_unit_test(test_being_read),   cmocka_unit_test(test_no_room_to_share),
-        cmocka_unit_test(test_opened_twice), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_least_recent),     cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_swapped),          cmocka_unit_test(test_cannot_open),
+        cmocka_unit_test(test_being_read),       cmocka_unit_test(test_no_room_to_share),
+        cmocka_unit_test(test_opened_twice),     cmocka_unit_test(test_let_go_wakes),
+        cmocka_unit_test(test_opened_wakes_all), cmocka_unit_test(test_cannot_open_wakes),
+        cmocka_unit_test(test_closed_wakes),     cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

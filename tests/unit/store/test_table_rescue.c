@@ -303,6 +303,45 @@ static void test_both_ends(void **state)
                      TABLE_FILE_ABSENT);
 }
 
+/* The end that the rescue tells of a file that ought to end at `end_lsn`. */
+static uint64_t end_told(struct run *run, uint64_t end_lsn, bool *mended)
+{
+    char error[TABLE_FILE_ERROR_MAX];
+    struct table_rescue *rescue = NULL;
+    assert_int_equal(table_rescue_open(run->vfs, TABLE_PATH, end_lsn, &rescue, error),
+                     TABLE_FILE_DONE);
+    uint64_t told = table_rescue_info(rescue)->end_lsn;
+    *mended = table_rescue_mended(rescue)->footer;
+    table_rescue_close(rescue);
+    return told;
+}
+
+/* A footer knows better, while it is sound; a file ends not before it begins. */
+static void test_where_it_ends(void **state)
+{
+    struct run *run = *state;
+    bool mended;
+    uint64_t at = FOOTER * PAGE + offsetof(struct table_file_footer, end_lsn);
+    assert_int_equal(end_told(run, TABLE_END_LSN + 8, &mended), TABLE_END_LSN);
+    assert_false(mended);
+    assert_true(vfs_sim_flip(run->sim, TABLE_PATH, at, 5));
+    assert_int_equal(end_told(run, TABLE_END_LSN + 8, &mended), TABLE_END_LSN + 8);
+    assert_true(mended);
+    assert_int_equal(end_told(run, 0, &mended), TABLE_START_LSN);
+}
+
+/* Checksums are not made of pages that may be damaged themselves. */
+static void test_sums_and_a_page(void **state)
+{
+    struct run *run = *state;
+    overwrite(run, SUMS);
+    overwrite(run, TABLE + 1);
+    rescue(run);
+    assert_false(run->mended.checksums);
+    assert_int_equal(run->lost_count, INDEX - TABLE);
+    check(run);
+}
+
 /* ---- one bit ---- */
 
 static bool is_alphabet(void *context, const void *block)
@@ -330,9 +369,9 @@ static void test_one_bit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT(test_each_page),           UNIT(test_told_entries),       UNIT(test_each_bit),
-        UNIT(test_many_pages),          UNIT(test_cut_and_unreadable), UNIT(test_both_ends),
-        cmocka_unit_test(test_one_bit),
+        UNIT(test_each_page),     UNIT(test_told_entries),       UNIT(test_each_bit),
+        UNIT(test_many_pages),    UNIT(test_cut_and_unreadable), UNIT(test_both_ends),
+        UNIT(test_where_it_ends), UNIT(test_sums_and_a_page),    cmocka_unit_test(test_one_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
