@@ -166,18 +166,15 @@ static void note_held(void *context, uint64_t id)
     }
 }
 
-static bool is_smaller(const struct gaps *gaps, uint64_t a, uint64_t b)
+static uint64_t ids_between(const struct row_range *range)
 {
-    const struct row_range *at = gaps->list->at;
-    return gaps->held[a] != gaps->held[b]
-               ? gaps->held[a] < gaps->held[b]
-               : at[a + 1].first - at[a].last < at[b + 1].first - at[b].last;
+    return range[1].first - range[0].last - 1;
 }
 
 /*
- * Two ranges become one: those with fewest ids apart between them, and of these the nearest. What
- * lies between goes as they did: such an id is refused from now on, which is better than a count
- * that begins anew. False: nowhere, as only above this frontier nothing is in place.
+ * Two ranges become one: the nearest with no id between them, in place or apart. What may come
+ * between is refused from now on, which is better than a count that begins anew. False: there are
+ * none, as only above this frontier nothing is in place.
  */
 static bool close_gap(const struct row *row, uint64_t frontier, struct row_dropped_list *list)
 {
@@ -187,8 +184,10 @@ static bool close_gap(const struct row *row, uint64_t frontier, struct row_dropp
         row_apart_each(row, note_held, &gaps);
     }
     for (uint64_t i = 0; i + 1 < list->count; i++) {
-        bool free = list->at[i].last >= frontier;
-        found = free && (found == list->count || is_smaller(&gaps, i, found)) ? i : found;
+        bool free = list->at[i].last >= frontier && gaps.held[i] == 0;
+        bool nearer =
+            found == list->count || ids_between(&list->at[i]) < ids_between(&list->at[found]);
+        found = free && nearer ? i : found;
     }
     if (found == list->count) {
         return false;
