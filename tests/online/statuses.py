@@ -230,7 +230,8 @@ def daemon_ends(scene, spoils):
     here.incr("feed", range(1, 10))
     if spoils:
         data = os.path.join(here.folder, "data")
-        os.rename(data, data + "-gone")  # at once: it may be making files
+        while os.path.exists(data):  # it may be making files
+            shutil.rmtree(data, ignore_errors=True)
     here.daemon.process.send_signal(signal.SIGTERM)
     status = here.daemon.process.wait(site.ANSWER_S)
     here.abandon()
