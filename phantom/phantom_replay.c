@@ -26,7 +26,7 @@ static bool replay_all(struct phantom *phantom, const struct engine_replay *chan
         }
         struct row_table *table = row_find(&phantom->row, id);
         if (UNLIKELY(row_replay_was_dropped(table, id))) {
-            continue;
+            table = NULL; /* but the image of ids apart may be of before (row_log.h) */
         }
         if (!phantom_table_replay(&phantom->row, phantom_table_of(table), &changes[i], error)) {
             return false;

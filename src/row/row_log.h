@@ -176,8 +176,9 @@ bool row_restore_complete(struct row *row, char error[ROW_ERROR_MAX]);
 bool row_replay_table(struct row *row, enum change_event event, uint64_t lsn, const void *bytes,
                       size_t length, char error[ROW_ERROR_MAX]);
 /*
- * Is a change of id left out, as its table is not there any more? No image from before a table was
- * dropped is replayed, so this is of a table whose file was lost (row_state_amend). table: of the
+ * Is a change of id left out of the tables, as its own is not there any more? None of them has an
+ * image from before that one was dropped, so this is of a table whose file was lost
+ * (row_state_amend). The table for ids apart may have one, and is told the change. table: of the
  * id's range, or NULL.
  */
 static inline bool row_replay_was_dropped(const struct row_table *table, uint64_t id)

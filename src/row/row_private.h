@@ -396,12 +396,12 @@ static inline uint64_t row_count_all(const struct row_table *table)
 }
 
 /*
- * True: it may have one layer more: with a log, where it may be dumped, one in all, as an id then
- * costs a page in each; one, too, where tables are recycled. Any thread inside.
+ * True: it may have one layer more: where it may be dumped, one in all, as an id then costs a page
+ * in each. Any thread inside.
  */
 static inline bool row_may_layer(const struct row *row, const struct row_table *table)
 {
-    unsigned most = row->log == NULL || !row_keeps_spare(row) ? ROW_LAYERS_MAX : 1;
+    unsigned most = row->log == NULL || !row_dumps(row) ? ROW_LAYERS_MAX : 1;
     bool going = table->cold || table->leaving;
     while (table->further != NULL) {
         table = table->further;

@@ -231,6 +231,10 @@ static void forget_range(struct roll_model *m, const struct roll_range *old, uin
         if (item->id < old->base || item->id > old->last || item->id < m->ranges[0].base) {
             continue;
         }
+        if (item == m->asked && item->there) {
+            item->unsure = true; /* it came or went apart before the table went, or after that */
+            continue;
+        }
         if (!item->there || stays_apart(m, item, apart, count)) {
             continue;
         }
@@ -394,6 +398,7 @@ void roll_model_do(struct roll_model *m, enum engine_verb verb, size_t number, u
 {
     struct roll_item *item = &m->items[number];
     struct engine_op *op;
+    m->asked = item;
     fill(m, &op, verb, item, value);
     roll_run(&m->worker, &op, 1);
     look_up_ranges(m);

@@ -36,6 +36,7 @@ struct roll_model {
     struct roll_item *items; /* all that were ever named */
     uint32_t *index;         /* hash of id and member: 1 + place in items; 2 x room */
     uint64_t done;           /* operations */
+    struct roll_item *asked; /* of the operation now */
     uint64_t compared_at;    /* of these, when all was compared last, */
     uint64_t compared_round; /* and the row had been maintained so often */
     uint64_t oldest;         /* base of the first table */

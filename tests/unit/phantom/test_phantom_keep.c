@@ -21,6 +21,8 @@
 #define REACHED_PAIRS 60u
 #define FAR           (1ull << 40)
 #define EXCEPTIONS    1000u
+#define GONE          5000u
+#define GONE_MEMBER   1000u
 
 static struct change last_change(const struct kept_space *space)
 {
@@ -342,6 +344,62 @@ static void test_layers_have_their_own(void **unused)
     kept_end(&space);
 }
 
+/* A member of each of the ids first .. end - 1. */
+static void add_members(struct kept_space *space, uint64_t first, uint64_t end)
+{
+    for (uint64_t id = first; id < end; id++) {
+        assert_int_equal(kept_run(space, ENGINE_SET, id, GONE_MEMBER), ENGINE_DONE);
+    }
+}
+
+/* What is apart goes in place, and that table is dropped for the next ids ahead. */
+static void drop_table_ahead(struct kept_space *space)
+{
+    add_members(space, GONE + ROW_CLUSTER - 1, GONE + ROW_CLUSTER);
+    assert_int_equal(phantoms_tables(space->engine), 2);
+    assert_int_equal(space->engine->row->apart->count, 0);
+    add_members(space, FAR, FAR + ROW_CLUSTER);
+    assert_int_equal(space->engine->row->recycled_tables, 1);
+    assert_int_equal(phantoms_tables(space->engine), 2);
+}
+
+/* An image of ids apart is of before they went in place, and their ids come again after its round.
+ */
+static void test_apart_before_a_drop(void **unused)
+{
+    (void)unused;
+    static struct kept_space space;
+    static const _Atomic bool never = false;
+    struct phantom_config config = phantoms_config(true);
+    config.row.tables = 4;
+    config.row.recycle = true;
+    kept_begin(&space, &config);
+    kept_roll(&space, 0, 200);
+    add_members(&space, GONE, GONE + ROW_CLUSTER - 1);
+    struct checkpoints *checkpoints = &space.checkpoints;
+    uint64_t apart = space.engine->row->apart->serial;
+    unsigned apart_images = 0;
+    checkpoints_begin(checkpoints, space.engine, space.recorder.head);
+    while (checkpoints_next(checkpoints, space.engine, space.recorder.head)) {
+        enum engine_image result = checkpoints_write(checkpoints, space.engine, NULL, &never);
+        checkpoints_wrote(checkpoints, space.engine, result);
+        if (checkpoints->image.serial == apart && apart_images++ == 0) {
+            drop_table_ahead(&space);
+        }
+    }
+    assert_int_equal(apart_images, 1);
+    kept_roll(&space, 200, GONE + 2 * ROW_CLUSTER);
+    struct engine *again = kept_restore(&space);
+    assert_non_null(again);
+    for (uint64_t id = GONE; id < GONE + ROW_CLUSTER; id++) {
+        assert_false(kept_holds(space.engine, id, GONE_MEMBER));
+        assert_false(kept_holds(again, id, GONE_MEMBER));
+    }
+    assert_int_equal(phantoms_members(again), phantoms_members(space.engine));
+    phantoms_destroy(again);
+    kept_end(&space);
+}
+
 static void test_failing_images(void **unused)
 {
     (void)unused;
@@ -390,6 +448,7 @@ int main(void)
         cmocka_unit_test(test_as_its_place_says),
         cmocka_unit_test(test_unchanged_needs_no_image),
         cmocka_unit_test(test_layers_have_their_own),
+        cmocka_unit_test(test_apart_before_a_drop),
         cmocka_unit_test(test_failing_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
