@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ids in random order with `oldest: refuse`: each table has many layers. Does a killed daemon have them all again?
 
-    tests/recovery/layers.py [--seed N]
+    tests/recovery/shuffled.py [--seed N]
 
 $ROLLCALLD as in crash.py. Counters and members of ids that come in no order fill tables and their layers while
 checkpoints are made; none is refused while tables are free. Then the daemon is killed, now with changes since the
