@@ -275,12 +275,16 @@ def behind(options, rng):
             time.sleep(0.05)
         if world.stats()["followers"] != "0":
             raise Failure("one that does not read is not closed")
+        words, until = [], time.monotonic() + 30
+        while words[:1] != ["COPY"]:  # the next checkpoint takes the beginning away
+            if time.monotonic() > until:
+                raise Failure("the beginning is not gone: the answer is %r" % words)
+            again = world.follower("slow")
+            words = again.follow(silent.stream, silent.epoch, 0)
+            again.close()
         writer.finish()
         if writer.slowest > 2:
             raise Failure("a writer waited %.1f s" % writer.slowest)
-        words = world.follower("slow").follow(silent.stream, silent.epoch, 0)
-        if words[0] != "COPY":
-            raise Failure("the beginning is gone, and the answer is %r" % words)
         return "silent closed, slow closed, slowest batch %.0f ms" % (1000 * writer.slowest)
     finally:
         world.end()
