@@ -40,7 +40,7 @@ import time
 
 import judge
 from refusals import is_closed
-from victim import DATA, FALSE_POSITIVES, Failure, Folder, Victim, protocol, scale_of_run, seed_of_run
+from victim import DATA, FALSE_POSITIVES, Failure, Folder, Victim, answers, protocol, scale_of_run, seed_of_run
 
 SPACES = ("feed", "liked")
 TIMES = 10  # dumped ids for one in memory
@@ -218,15 +218,6 @@ class Cold:
 
     # ---- writing ----
 
-    def answers(self, count):
-        data = bytearray()
-        while data.count(b"\r\n") < count:
-            piece = self.client.socket.recv(1 << 18)
-            if not piece:
-                raise Failure("closed under a load")
-            data += piece
-        return bytes(data).split(b"\r\n")[:-1]
-
     def carry_out(self, commands):
         """`commands`: (request, its answer, what undoes it in the model), no two of one key."""
         until = time.monotonic() + WAIT_S
@@ -234,10 +225,10 @@ class Cold:
             again = []
             for block in blocks(commands):
                 self.client.socket.sendall(b"".join(command[0] for command in block))
-                answers = self.answers(len(block))
-                if answers == [command[1] for command in block]:
+                came = answers(self.client, len(block))
+                if came == [command[1] for command in block]:
                     continue
-                for command, answer in zip(block, answers):
+                for command, answer in zip(block, came):
                     if answer in TRY_AGAIN:
                         again.append(command)
                     elif answer == FULL and command[2]:

@@ -29,7 +29,7 @@ import time
 
 import judge
 from cold import Tables
-from victim import Failure, Victim, passes, protocol, scale_of_run, seed_of_run
+from victim import Failure, Victim, answers, passes, protocol, scale_of_run, seed_of_run
 
 STEP = 8
 DUMPED = 4
@@ -62,15 +62,6 @@ class Writer:
         text = b"%d" % number
         return b"set feed:%d.like 0 0 %d\r\n%s\r\n" % (one, len(text), text)
 
-    def answers(self, client, count):
-        data = b""
-        while data.count(b"\r\n") < count:
-            piece = client.socket.recv(1 << 16)
-            if not piece:
-                raise Failure("the connection was closed")
-            data += piece
-        return data.split(b"\r\n")[:count]
-
     def send(self, pairs):
         """Sends each once; those that are to be sent again."""
         shares = [pairs[i::CONNECTIONS] for i in range(CONNECTIONS)]
@@ -78,7 +69,7 @@ class Writer:
             client.socket.sendall(b"".join(self.command(*pair) for pair in share))
         again = []
         for client, share in zip(self.clients, shares):
-            for pair, line in zip(share, self.answers(client, len(share))):
+            for pair, line in zip(share, answers(client, len(share))):
                 if line == BUSY:
                     again.append(pair)
                 elif line != b"STORED":

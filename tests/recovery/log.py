@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 import judge
-from victim import Failure, Folder, Victim
+from victim import Failure, Folder, Victim, answers
 
 VALUES = {"memory": "64MiB", "oldest": "refuse", "table_size": "64KiB", "tables": 2, "dicts": "64KiB",
           "sync": "everysec", "segment": "1MiB", "buffer": "1MiB", "every": "1h", "journal": "64MiB"}
@@ -75,13 +75,7 @@ class Deaf(Victim):
 def lines(client, commands):
     """The answers to commands of one line each."""
     client.socket.sendall(b"".join(commands))
-    came = bytearray()
-    while came.count(b"\n") < len(commands):
-        piece = client.socket.recv(1 << 16)
-        if not piece:
-            raise Failure("a client was closed")
-        came += piece
-    return bytes(came).split(b"\r\n")[:-1]
+    return answers(client, len(commands))
 
 
 def close_some(daemon):

@@ -27,7 +27,8 @@ import subprocess
 import sys
 
 import judge
-from victim import DATA, FALSE_POSITIVES, Failure, Folder, Victim, protocol, scale_of_run, seed_of_run
+from victim import (DATA, FALSE_POSITIVES, Failure, Folder, Victim, answers, protocol, scale_of_run,
+                    seed_of_run)
 
 PAGE = 4096
 IDS = 24000  # written by the first daemon: several dumped tables of each space
@@ -98,16 +99,6 @@ def again(answer):
     if answer.startswith(b"SERVER_ERROR") and b"busy" in answer:
         return True
     raise Failure("a write is answered %r" % answer)
-
-
-def answers(client, count):
-    data = bytearray()
-    while data.count(b"\r\n") < count:
-        piece = client.socket.recv(1 << 18)
-        if not piece:
-            raise Failure("closed under a load")
-        data += piece
-    return bytes(data).split(b"\r\n")[:-1]
 
 
 def fill(folder):

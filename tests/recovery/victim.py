@@ -75,6 +75,17 @@ class Failure(Exception):
     """The daemon or the load did what it must not."""
 
 
+def answers(client, count):
+    """So many lines, without their ends."""
+    data = bytearray()
+    while data.count(b"\r\n") < count:
+        piece = client.socket.recv(1 << 18)
+        if not piece:
+            raise Failure("closed under a load")
+        data += piece
+    return bytes(data).split(b"\r\n")[:-1]
+
+
 class Folder:
     """config.yaml, data/ (the daemon's own) and the model, in a temporary folder."""
 
