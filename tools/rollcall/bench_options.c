@@ -44,7 +44,8 @@ static const struct option_row rows[] = {
     {"slot", STRING(slot), .help = "slot that incr and slot use (like, else the first)"},
     {"workload", WORD(workload, bench_workloads), .initial = "incr",
      .help = "incr: incr ID.slot 1; slot: get ID.slot; record: get ID; page: one get of many ids; "
-             "exist: one get of many existence keys; mix: a feed's traffic on growing ids"},
+             "exist: one get of many existence keys; mix: a feed's traffic on growing ids, for an "
+             "empty daemon with deletes and exceptions-memory"},
     {"page-ids", NUMBER(page_ids, 1, BENCH_PAGE_IDS_MAX), .initial = "20",
      .help = "ids of a page, checks of an exist"},
     {"hits", NUMBER(hits, 0, 100), .initial = "10",
