@@ -68,7 +68,7 @@ static void test_what_waits_is_closed(void **unused)
     echo_stop(&echo);
 }
 
-/* What is released before its commit has returned still leaves. */
+/* What is released before its commit has returned leaves; no later release takes that back. */
 static void test_released_leaves(void **unused)
 {
     struct echo echo;
@@ -76,11 +76,14 @@ static void test_released_leaves(void **unused)
     start(&echo);
     struct net_worker *worker = atomic_load(&echo.workers[0]);
     int fd = client_ready(&echo);
+    net_release(worker, 2);
     net_release(worker, 1);
     net_release_no_more(worker);
     client_say(fd, "hold a\n");
     client_expect(fd, "a\n");
     client_say(fd, "hold b\n");
+    client_expect(fd, "b\n");
+    client_say(fd, "hold c\n");
     client_expect_end(fd);
     close(fd);
     echo_stop(&echo);
