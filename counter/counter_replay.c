@@ -40,15 +40,12 @@ static bool is_counted(const struct row_table *holder, const struct engine_repla
 }
 
 /*
- * Counts a deleted record off the table or layer it was of, whichever what is left of it was found
- * in: an image may show what was deleted while it was written. (A journal that does not say which
- * it was counts nothing off.)
+ * Counts a deleted record off the table or layer it was of, wherever what is left of it was found:
+ * an image may show what was deleted while it was written, and so may have sent the change on.
  */
-static void count_deleted(struct row_table *table, struct row_table *found,
-                          const struct engine_replay *replay)
+static void count_deleted(struct row_table *table, const struct engine_replay *replay)
 {
-    bool layer = replay->change.place == CHANGE_INSIDE;
-    struct row_table *holder = !layer ? table : found != table ? found : table->further;
+    struct row_table *holder = row_layer_of(table, replay->change.layer);
     if (holder && is_counted(holder, replay) && atomic_load(&holder->count) > 0) {
         row_removed(table, holder, replay->change.id);
     }
@@ -89,7 +86,7 @@ static void count_replayed(struct counter *counter, const struct target *target,
     if (target->table->is_apart) {
         row_replay_apart(&counter->row, change->id, created);
     } else if (change->type == CHANGE_DELETE) {
-        count_deleted(target->table, holder, replay);
+        count_deleted(target->table, replay);
     } else if (change->place != CHANGE_THERE) {
         row_replay_created(&counter->row, target->table, holder, change->id, created);
     }

@@ -41,6 +41,7 @@ void table_change_hand_over(const struct table_change *c, uint32_t named, bool e
     change.type = erased ? CHANGE_DELETE : CHANGE_SLOTS;
     change.space = c->space;
     change.place = erased ? table_delete_place(t) : there_apart ? CHANGE_THERE_APART : c->put;
+    change.layer = t->row.layer;
     change.id = c->locus->id;
     change.named = named;
     change.set = after->set & named;

@@ -144,6 +144,7 @@ static bool drop_hidden(struct counter_table *apart, struct row *row, uint64_t i
     change.type = CHANGE_DELETE;
     change.space = space;
     change.place = table_delete_place(apart);
+    change.layer = 0;
     change.id = id;
     change.named = counter_view_all(&apart->view);
     change.set = 0;

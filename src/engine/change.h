@@ -23,7 +23,8 @@
 
 #include "base/check.h"
 
-#define CHANGE_SLOTS_MAX 16 /* slots of a record; the counter schema's limit */
+#define CHANGE_SLOTS_MAX  16 /* slots of a record; the counter schema's limit */
+#define CHANGE_LAYERS_MAX 15 /* of a table (row/row.h) */
 
 enum change_type {
     CHANGE_SLOTS,      /* the slots of `named` became values[], unset where `set` lacks the bit */
@@ -37,7 +38,7 @@ enum change_place {
     /* SLOTS: it was in place. DELETE: in the table. MEMBER_ADD: an exception was taken away */
     CHANGE_THERE = 0,
     /*
-     * New in place, or whole as it came there from apart. DELETE: it lay in the table's layer.
+     * New in place, or whole as it came there from apart. DELETE: it lay in a layer of the table.
      * MEMBER_DELETE: an exception was made
      */
     CHANGE_INSIDE = 1,
@@ -50,6 +51,7 @@ struct change {
     enum change_type type;
     uint32_t space; /* number of the space */
     enum change_place place;
+    unsigned layer; /* DELETE: the layer it lay in, 1 to CHANGE_LAYERS_MAX; else than INSIDE 0 */
     uint64_t id;
     uint32_t named; /* bit a slot that changed */
     uint32_t set;   /* of those, which now hold a number */

@@ -40,6 +40,16 @@ static void change_record_encode_slots(const struct change *change, struct chang
     record->bytes = words * (uint32_t)WORD;
 }
 
+static void encode_delete(const struct change *change, struct change_record *record)
+{
+    bool inside = change->place == CHANGE_INSIDE;
+    CHECK(inside ? change->layer - 1 < CHANGE_LAYERS_MAX : change->layer == 0);
+    unsigned further = inside ? change->layer - 1 : 0;
+    record->type = CHANGE_RECORD_DELETE;
+    record->b = (uint8_t)((unsigned)change->place | further << CHANGE_RECORD_PLACE_BITS);
+    record->bytes = WORD;
+}
+
 static void encode_member(const struct change *change, struct change_record *record)
 {
     bool add = change->type == CHANGE_MEMBER_ADD;
@@ -57,8 +67,7 @@ void change_record_encode(const struct change *change, struct change_record *rec
     record->b = (uint8_t)change->place;
     record->words[0] = change->id;
     if (change->type == CHANGE_DELETE) {
-        record->type = CHANGE_RECORD_DELETE;
-        record->bytes = WORD;
+        encode_delete(change, record);
     } else if (change->type != CHANGE_SLOTS) {
         encode_member(change, record);
     } else if (change->named != 0 && (change->named & (change->named - 1)) == 0) {
@@ -168,9 +177,14 @@ static bool change_record_decode_slots(uint8_t b, const uint64_t *words, size_t 
 
 static bool decode_delete(uint8_t b, const uint64_t *words, size_t count, struct change *change)
 {
+    unsigned further = b >> CHANGE_RECORD_PLACE_BITS;
     (void)words;
     change->type = CHANGE_DELETE;
-    change->place = (enum change_place)b;
+    change->place = (enum change_place)(b & PLACE_MASK);
+    if (change->place == CHANGE_INSIDE) {
+        change->layer = further + 1;
+        return further < CHANGE_LAYERS_MAX && count == 1;
+    }
     return b <= CHANGE_APART && count == 1;
 }
 
@@ -244,6 +258,7 @@ enum change_record_kind change_record_decode(uint8_t type, uint8_t a, uint8_t b,
     decode_fn *decode = type < sizeof(DECODERS) / sizeof(DECODERS[0]) ? DECODERS[type] : NULL;
     change->space = a;
     change->place = CHANGE_THERE;
+    change->layer = 0;
     change->id = words[0];
     change->named = change->set = 0;
     bool good = decode != NULL && decode(b, words, bytes / WORD, change);

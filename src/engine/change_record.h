@@ -8,7 +8,7 @@
  *     type                a      b                           payload
  *     CHANGE_RECORD_SLOT  space  slot | place << 4 | set << 6  id, value (0 if not set)
  *     ..._SLOTS           space  place                       id, named | set << 16, values of `set`
- *     ..._DELETE          space  place: 1 in a layer         id
+ *     ..._DELETE          space  place | layer - 1 << 2      id; the layer is 0 but INSIDE
  *     ..._MEMBER_ADD      space  place                       id, member[0], member[1]
  *     ..._MEMBER_DELETE   space  place                       id, member[0], member[1]
  *     ..._EVENT           space  event                       length, bytes, zeroes to a whole word

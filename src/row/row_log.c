@@ -10,6 +10,8 @@
 
 #define SPACE_VERSION 2
 
+_Static_assert(ROW_LAYERS_MAX == CHANGE_LAYERS_MAX, "a change names any layer");
+
 /* ---- events ---- */
 
 bool row_log_room(struct row *row)

@@ -23,6 +23,7 @@
 #include "tests/support/counters.h"
 #include "tests/support/dumps.h"
 #include "tests/support/give_way.h"
+#include "tests/support/rows.h"
 
 #define SLOTS       3u
 #define FIRST_ID    5000u
@@ -270,9 +271,16 @@ static void work(struct worker *w, unsigned operations)
 
 static void read_all(struct worker *w)
 {
+    uint64_t there = 0;
     for (uint64_t i = 0; i < w->world->newest + WORKERS && i < IDS_MAX; i++) {
         read_back(w, i);
+        there += w->world->model[i].set != 0;
     }
+    double counted = rows_figure(w->world->dumps.engine, "records");
+    if (counted != (double)there) {
+        printf("%" PRIu64 " records are counted as %.0f\n", there, counted);
+    }
+    CHECK(counted == (double)there);
 }
 
 /* ---- the space ---- */

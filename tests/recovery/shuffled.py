@@ -129,7 +129,7 @@ class Both:
             raise Failure("%d records are counted as %d" % (len(self.counts), records))
 
 
-def start(folder, both, tables, oldest, every="500ms"):
+def start(folder, both, tables, oldest, every="100ms"):
     with open(folder.config, "w", encoding="ascii") as file:
         file.write(CONFIG % (folder.data, every, tables, oldest, tables, oldest))
     daemon = Victim(folder)

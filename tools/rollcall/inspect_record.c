@@ -84,7 +84,10 @@ static void put_change(FILE *to, const struct change *change)
         fputs(name_of(slot_places, LENGTH(slot_places), change->place), to);
         break;
     case CHANGE_DELETE:
-        fputs(change->place == CHANGE_INSIDE ? " deleted (of a layer)" : " deleted", to);
+        fputs(" deleted", to);
+        if (change->place == CHANGE_INSIDE) {
+            fprintf(to, " (of layer %u)", change->layer);
+        }
         break;
     case CHANGE_MEMBER_ADD:
     case CHANGE_MEMBER_DELETE:

@@ -244,6 +244,57 @@ static void what_is_deleted_while_an_image_is_written_counts_once(void **state)
     }
 }
 
+#define LAYERS 2u
+#define KNOWN  8u
+
+/* A table and layers, all dumped; some ids of each. */
+static struct row_table *dump_many_layers(struct dumped_space *f, uint64_t ids[][KNOWN])
+{
+    f->config.row.dump = false; /* else there is one layer */
+    space_begin_anew(f);
+    struct row *row = space_row(f);
+    for (uint64_t i = 0; i < (LAYERS + 1) * IDS; i++) {
+        uint64_t id = FIRST + i % IDS * (LAYERS + 1) + i / IDS;
+        space_set(f, id, "1,2");
+        unsigned last = row_last_layer(row->tables[0])->layer;
+        if (last <= LAYERS && id <= row->tables[0]->last) {
+            ids[last][i % KNOWN] = id;
+        }
+    }
+    f->config.row.dump = true;
+    counters_reconfigure(f->dumps.engine, &f->config);
+    assert_true(dumps_leave(&f->dumps, 0));
+    space_round(f);
+    assert_true(row->tables[0]->cold && row_last_layer(row->tables[0])->layer >= LAYERS);
+    return row->tables[0];
+}
+
+/* Layers whose images began before the change and after it: each counts what it lost itself. */
+static void what_is_deleted_of_one_of_many_layers_counts_there(void **state)
+{
+    struct dumped_space *f = *state;
+    uint64_t ids[LAYERS + 1][KNOWN];
+    struct row_table *table = dump_many_layers(f, ids);
+    uint64_t counts[LAYERS + 1];
+    for (unsigned layer = 0; layer <= LAYERS; layer++) {
+        counts[layer] = row_layer_of(table, layer)->count;
+    }
+    for (unsigned imaged = 0; imaged < LAYERS; imaged++) { /* first, and then the deletes come */
+        struct deleting deleting = {f, {ids[1][imaged], ids[2][imaged]}, imaged + 1, 0, 0};
+        assert_int_equal(space_run(f, ENGINE_INCR, 0, ids[imaged][KNOWN - 1], "1"), ENGINE_DONE);
+        vfs_sim_hook(f->dumps.sim, delete_some, &deleting);
+        space_round(f);
+        vfs_sim_hook(f->dumps.sim, NULL, NULL);
+        assert_int_equal(deleting.done, imaged + 1);
+        counts[1]--;
+        counts[2] -= imaged;
+        space_restart(f);
+        for (unsigned layer = 0; layer <= LAYERS; layer++) {
+            assert_int_equal(row_layer_of(space_row(f)->tables[0], layer)->count, counts[layer]);
+        }
+    }
+}
+
 /* What is deleted while its table's dump is written is gone when that is read. */
 static void what_is_deleted_while_a_dump_is_written_is_gone(void **state)
 {
@@ -418,6 +469,7 @@ int main(void)
         TEST(a_bad_page_is_an_error),
         TEST(a_layer_leaves_with_its_table),
         TEST(what_is_deleted_while_an_image_is_written_counts_once),
+        TEST(what_is_deleted_of_one_of_many_layers_counts_there),
         TEST(what_is_deleted_while_a_dump_is_written_is_gone),
         TEST(an_overlay_of_another_table_is_refused),
         TEST(what_changed_while_a_page_was_read_is_not_lost),

@@ -39,6 +39,9 @@ static struct change random_change(struct test_random *random)
         }
     } else if (change.type == CHANGE_DELETE) {
         change.place = (enum change_place)test_random_below(random, CHANGE_APART + 1);
+        change.layer = change.place == CHANGE_INSIDE
+                           ? 1 + (unsigned)test_random_below(random, CHANGE_LAYERS_MAX)
+                           : 0;
     } else {
         bool add = change.type == CHANGE_MEMBER_ADD;
         change.place = (enum change_place)test_random_below(random, add ? 3 : 4);
@@ -61,7 +64,9 @@ static void expect_same(const struct change *was, const struct change *is)
             int slot = __builtin_ctz(left);
             assert_int_equal(was->values[slot], is->values[slot]);
         }
-    } else if (was->type != CHANGE_DELETE) {
+    } else if (was->type == CHANGE_DELETE) {
+        assert_int_equal(was->layer, is->layer);
+    } else {
         assert_int_equal(was->member[0], is->member[0]);
         assert_int_equal(was->member[1], is->member[1]);
     }
@@ -82,6 +87,20 @@ static void test_changes(void **unused)
         assert_int_equal(decode(&record, &back), CHANGE_RECORD_IS_CHANGE);
         expect_same(&change, &back);
     }
+}
+
+/* As long as a table has one layer, a journal is as it was before there were more. */
+static void test_layers(void **unused)
+{
+    (void)unused;
+    struct change_record record;
+    struct change change = {.type = CHANGE_DELETE, .place = CHANGE_INSIDE, .layer = 1};
+    change_record_encode(&change, &record);
+    assert_int_equal(record.b, 1);
+    change.layer = CHANGE_LAYERS_MAX;
+    change_record_encode(&change, &record);
+    assert_int_equal(decode(&record, &change), CHANGE_RECORD_IS_CHANGE);
+    assert_int_equal(change.layer, CHANGE_LAYERS_MAX);
 }
 
 /* The usual change, and those at the ends of what can be. */
@@ -177,6 +196,8 @@ static const struct bad BADS[] = {
     {CHANGE_RECORD_SLOTS, 0, 24, {1, 1 | 2 << 16, 5}}, /* set, but not named */
     {CHANGE_RECORD_SLOTS, 0, 16, {1, 1ull << 32}},     /* no such slot */
     {CHANGE_RECORD_DELETE, 3, 8, {1}},                 /* no such place */
+    {CHANGE_RECORD_DELETE, 4, 8, {1}},                 /* a layer, but not in it */
+    {CHANGE_RECORD_DELETE, 1 + 15 * 4, 8, {1}},        /* no such layer */
     {CHANGE_RECORD_DELETE, 0, 16, {1, 2}},
     {CHANGE_RECORD_DELETE, 0, 0, {0}},
     {CHANGE_RECORD_MEMBER_ADD, 0, 16, {1, 2}},
@@ -206,7 +227,8 @@ static void test_bad(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changes), cmocka_unit_test(test_sizes), cmocka_unit_test(test_events),
+        cmocka_unit_test(test_changes),    cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_sizes),      cmocka_unit_test(test_events),
         cmocka_unit_test(test_space_head), cmocka_unit_test(test_bad)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -268,7 +268,8 @@ static void test_records(void **state)
     change = (struct change){.type = CHANGE_DELETE, .space = 2, .id = 9};
     assert_change(change, "space 2 id 9: deleted");
     change.place = CHANGE_INSIDE;
-    assert_change(change, "space 2 id 9: deleted (of a layer)");
+    change.layer = 2;
+    assert_change(change, "space 2 id 9: deleted (of layer 2)");
     change = (struct change){
         .type = CHANGE_MEMBER_ADD, .place = CHANGE_INSIDE, .id = 9, .member = {0xab, 0xcd}};
     assert_change(change, "space 0 id 9: member 00000000000000ab 00000000000000cd (inside)");
