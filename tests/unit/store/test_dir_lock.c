@@ -29,6 +29,7 @@ static void expect(struct vfs *vfs, enum dir_lock_result wanted, long holder)
     struct dir_lock lock;
     assert_int_equal(dir_lock_take(vfs, DIRECTORY, &lock), wanted);
     assert_int_equal(lock.holder, holder);
+    assert_null(lock.vfs); /* there is nothing to give back */
     assert_int_equal(dir_lock_is_held(vfs, DIRECTORY), true);
     dir_lock_give(&lock);
 }
@@ -37,6 +38,7 @@ static void test_taken(void **state)
 {
     struct vfs *vfs = vfs_sim_vfs(*state);
     struct dir_lock lock;
+    char signature[32];
     assert_false(dir_lock_is_held(vfs, DIRECTORY));
     assert_int_equal(dir_lock_take(vfs, DIRECTORY, &lock), DIR_LOCK_TAKEN);
     assert_false(lock.weak);
@@ -48,7 +50,13 @@ static void test_taken(void **state)
     expect(vfs, DIR_LOCK_HELD, 0);
     files_write(vfs, LOCK_FILE, "not a number", false);
     expect(vfs, DIR_LOCK_HELD, 0);
+    files_write(vfs, LOCK_FILE, "-12345678901", false);
+    expect(vfs, DIR_LOCK_HELD, 0);
+    assert_true(dir_lock_sign(vfs, DIRECTORY)); /* over a longer one */
+    snprintf(signature, sizeof(signature), "%ld\n", (long)getpid());
+    assert_true(files_hold(vfs, LOCK_FILE, signature));
     dir_lock_give(&lock);
+    assert_null(lock.vfs);
     dir_lock_give(&lock);
     assert_false(dir_lock_is_held(vfs, DIRECTORY));
 }
@@ -68,13 +76,16 @@ static void test_weak(void **state)
 {
     struct vfs *vfs = vfs_sim_vfs(*state);
     struct dir_lock lock;
+    const struct vfs_sim_fault no_directories = {
+        .op = VFS_SIM_LOCK, .first = 1, .times = 1, .error = EBADF};
+    vfs_sim_fault(*state, &no_directories);
+    assert_false(dir_lock_is_held(vfs, DIRECTORY));
+    assert_false(files_exist(vfs, LOCK_FILE)); /* a look makes none */
     files_write(vfs, LOCK_FILE, "4711", false);
-    vfs_sim_fault(*state, &(struct vfs_sim_fault){
-                              .op = VFS_SIM_LOCK, .first = 1, .times = 1, .error = EBADF});
+    vfs_sim_fault(*state, &no_directories);
     assert_int_equal(dir_lock_take(vfs, DIRECTORY, &lock), DIR_LOCK_TAKEN);
     assert_true(lock.weak);
-    vfs_sim_fault(*state, &(struct vfs_sim_fault){
-                              .op = VFS_SIM_LOCK, .first = 1, .times = 1, .error = EBADF});
+    vfs_sim_fault(*state, &no_directories);
     struct dir_lock other;
     assert_int_equal(dir_lock_take(vfs, DIRECTORY, &other), DIR_LOCK_HELD);
     assert_int_equal(other.holder, 4711);
@@ -90,6 +101,7 @@ static void test_failed(void **state)
     vfs_sim_fault(*state, &(struct vfs_sim_fault){.op = VFS_SIM_LOCK, .error = EIO});
     assert_int_equal(dir_lock_take(vfs, DIRECTORY, &lock), DIR_LOCK_FAILED);
     assert_int_equal(errno, EIO);
+    assert_false(files_exist(vfs, LOCK_FILE)); /* nor was it tried there */
     assert_false(dir_lock_is_held(vfs, DIRECTORY));
     dir_lock_give(&lock);
 }
