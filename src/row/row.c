@@ -90,6 +90,7 @@ void row_clear(struct row *row)
     row_lock(row);
     row->sample_count = 0;
     row->ahead_count = 0;
+    row->unseen_count = 0;
     row_unlock(row);
     row_stream_forget(row);
     (void)row_apart_forget(row, 0, ROW_ID_MAX);

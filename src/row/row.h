@@ -89,9 +89,6 @@
 
 #define ROW_ROUTES_MAX 32768 /* dumped ones included, layers not */
 #define ROW_ID_MAX     ((uint64_t)INT64_MAX)
-#define ROW_APART_SERIALS                                                                          \
-    (1ull << 40)            /* of tables for ids apart, from here on; others are below             \
-                             */
 #define ROW_AHEAD_KEPT 1024 /* ahead ids remembered for finding clusters: the latest */
 #define ROW_CLUSTER    16   /* ahead ids within reach of each other: not typos */
 #define ROW_BULK       256  /* ahead ids that are no typos wherever they lie */
@@ -100,6 +97,9 @@
 #define ROW_SAMPLES    64   /* ids of a table that say how dense they are */
 #define ROW_ARRIVALS   64   /* new ids of the row that say where the stream is */
 #define ROW_LOOKED_AT  16   /* newest tables looked at one by one before a binary search */
+
+/* Of tables for ids apart, from here on; others are below. */
+#define ROW_APART_SERIALS (1ull << 40)
 
 /* Layers of a table. Where tables are dumped a second one is made of none (row_may_layer). */
 #define ROW_LAYERS_MAX 15
@@ -327,8 +327,9 @@ struct row {
     pthread_mutex_t lock;
     size_t sample_count; /* creations of the unsettled table */
     uint64_t sample[ROW_SAMPLE_MAX];
-    size_t ahead_count;
+    size_t ahead_count, unseen_count;
     struct row_ahead ahead[ROW_AHEAD_KEPT]; /* distinct, the oldest first */
+    struct row_ahead unseen[ROW_LEAP];      /* the newest that came while a table was to open */
     uint64_t noted;                         /* ahead ids so far */
     uint64_t waits;                         /* tickets left so far */
     struct row_waiters waiters;
@@ -490,8 +491,8 @@ void row_removed(struct row_table *table, struct row_table *holder, uint64_t id)
 /*
  * Asked when the room apart is used up, for an id that was to go there. ROW_WAIT; ROW_BUSY;
  * ROW_NO_TABLE while no table can be had, since it is then not known whether the id is far or just
- * next; and where trying again helps, as the stream comes to it before all tables are full, or a
- * table opens for it and others near it that were refused, too. Else ROW_TOO_FAR.
+ * next; where the stream has passed it; and where trying again helps, as the stream comes to it
+ * before all tables are full, or a table opens for it and others near it. Else ROW_TOO_FAR.
  */
 enum row_verdict row_too_far(struct row *row, struct row_table *table, uint64_t id);
 

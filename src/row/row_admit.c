@@ -190,7 +190,10 @@ static enum row_verdict admit_late(struct row *row, struct row_table *table, uin
     return ROW_INSIDE;
 }
 
-/* While a table is about to open for ahead ids, no more are looked at. */
+/*
+ * While a table is about to open for ahead ids, no more are looked at. A dump may have to come
+ * first, and many may come that lie above what opens: by the newest of them the stream is known.
+ */
 static void admit_ahead(struct row *row, struct row_table *table, uint64_t id)
 {
     if (atomic_load(&table->apart) % PLACE_ONE_IN == 0) {
@@ -198,6 +201,7 @@ static void admit_ahead(struct row *row, struct row_table *table, uint64_t id)
     }
     row_apart_note(row, table, id);
     if (table->refused || wants_any(table, ROW_WANT_CLUSTER | ROW_WANT_BULK)) {
+        row_ahead_put_off(row, id, row_admitted(table));
         return;
     }
     uint32_t bits = row_ahead_note(row, table, id, row_admitted(table));
@@ -352,7 +356,8 @@ enum row_verdict row_too_far(struct row *row, struct row_table *table, uint64_t 
     if (wants != 0) {
         return wait_for(row, table, wants);
     }
-    bool helps = is_within_row(row, table, id) || row_ahead_may_open(row, table, id);
+    bool helps = is_within_row(row, table, id) || row_stream_is_above(row, table) ||
+                 row_ahead_may_open(row, table, id);
     return helps ? ROW_NO_TABLE : ROW_TOO_FAR;
 }
 

@@ -8,17 +8,24 @@ static bool in_range(const struct row_table *table, uint64_t id)
     return table->base <= id && id <= table->last;
 }
 
+/* Takes those of the range from a list that are at or below the limit. */
+static void drop_from(struct row_ahead *list, size_t *count, const struct row_table *table,
+                      uint64_t limit)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++) {
+        if (!in_range(table, list[i].id) || list[i].id > limit) {
+            list[kept++] = list[i];
+        }
+    }
+    *count = kept;
+}
+
 /* Under the lock: forgets those of the range that are at or below the limit. */
 static void ahead_drop(struct row *row, const struct row_table *table, uint64_t limit)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < row->ahead_count; i++) {
-        uint64_t id = row->ahead[i].id;
-        if (!in_range(table, id) || id > limit) {
-            row->ahead[kept++] = row->ahead[i];
-        }
-    }
-    row->ahead_count = kept;
+    drop_from(row->ahead, &row->ahead_count, table, limit);
+    drop_from(row->unseen, &row->unseen_count, table, limit);
 }
 
 /* Under the lock: appends it, if it is not there. */
@@ -123,12 +130,12 @@ static bool must_cluster(const struct row *row, const struct row_table *table)
     return row_clusters(row) && row->noted + ROW_CLUSTER_AGAIN >= table->cluster_from + ROW_CLUSTER;
 }
 
-/* Under the lock: as is_clustered, any of them. */
-static bool any_clustered(const struct row *row, const struct row_table *table)
+/* Under the lock: as is_clustered, any of those from `low` on. */
+static bool any_clustered(const struct row *row, const struct row_table *table, uint64_t low)
 {
     uint64_t ids[ROW_AHEAD_KEPT];
     size_t first;
-    size_t n = pick(row, table, 0, ROW_ID_MAX, ids);
+    size_t n = pick(row, table, low, ROW_ID_MAX, ids);
     row_policy_sort(ids, n);
     return row_policy_cluster(ids, n, ROW_CLUSTER, row_reach(table), UINT64_MAX, &first);
 }
@@ -151,12 +158,29 @@ uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t
     return wants;
 }
 
+void row_ahead_put_off(struct row *row, uint64_t id, uint64_t placed)
+{
+    bool there = false;
+    row_lock(row);
+    for (size_t i = 0; i < row->unseen_count && !there; i++) {
+        there = row->unseen[i].id == id;
+    }
+    if (!there && row->unseen_count == ROW_LEAP) {
+        memmove(row->unseen, row->unseen + 1, (ROW_LEAP - 1) * sizeof(row->unseen[0]));
+        row->unseen_count--;
+    }
+    if (!there) {
+        row->unseen[row->unseen_count++] = (struct row_ahead){id, placed, 1};
+    }
+    row_unlock(row);
+}
+
 uint32_t row_ahead_wants(struct row *row, const struct row_table *table)
 {
     uint32_t wants = 0;
     row_lock(row);
     ahead_drop(row, table, row_limit(table));
-    if (must_cluster(row, table) && any_clustered(row, table)) {
+    if (must_cluster(row, table) && any_clustered(row, table, 0)) {
         wants |= ROW_WANT_CLUSTER;
     }
     if (row->noted >= table->bulk_from && leaps(row, table)) {
@@ -166,33 +190,60 @@ uint32_t row_ahead_wants(struct row *row, const struct row_table *table)
     return wants;
 }
 
+/* Under the lock: the newest of the first *count ids of a list that is ahead of the table, or NULL;
+ * *count: those before it. */
+static const struct row_ahead *newest_of(const struct row_ahead *list, size_t *count,
+                                         const struct row_table *table)
+{
+    while (*count > 0 && !in_range(table, list[*count - 1].id)) {
+        --*count;
+    }
+    return *count > 0 ? &list[--*count] : NULL;
+}
+
 /*
  * Returns whether the newest ids ahead of the table, two at least, were three in four of what came
  * to it: so a stream begins that has left it. Each counts once, however often a client tries it
- * again. Under the lock.
+ * again; those put off count as well. Under the lock.
  */
 static bool may_leap(const struct row *row, const struct row_table *table)
 {
-    uint64_t n = 0;
-    for (size_t i = row->ahead_count; i > 0 && n < ROW_LEAP; i--) {
-        const struct row_ahead *ahead = &row->ahead[i - 1];
-        if (!in_range(table, ahead->id)) {
-            continue;
-        }
-        int64_t others = (int64_t)(row_admitted(table) - ahead->placed);
-        n++;
-        if (n > 1 && others * 3 <= (int64_t)n) {
-            return true;
+    size_t seen_left = row->ahead_count;
+    size_t unseen_left = row->unseen_count;
+    const struct row_ahead *seen = newest_of(row->ahead, &seen_left, table);
+    const struct row_ahead *unseen = newest_of(row->unseen, &unseen_left, table);
+    bool may = false;
+    for (int64_t n = 1; n <= ROW_LEAP && !may && (seen != NULL || unseen != NULL); n++) {
+        bool put_off = seen == NULL || (unseen && (int64_t)(unseen->placed - seen->placed) > 0);
+        uint64_t placed = put_off ? unseen->placed : seen->placed;
+        may = n > 1 && (int64_t)(row_admitted(table) - placed) * 3 <= n;
+        if (put_off) {
+            unseen = newest_of(row->unseen, &unseen_left, table);
+        } else {
+            seen = newest_of(row->ahead, &seen_left, table);
         }
     }
-    return false;
+    return may;
+}
+
+/* Under the lock: whether another id within a reach of this one is known. */
+static bool is_near_any(const struct row *row, const struct row_table *table, uint64_t id)
+{
+    bool near = pick_near(row, table, id, NULL) > 1;
+    for (size_t i = 0; i < row->unseen_count && !near; i++) {
+        uint64_t other = row->unseen[i].id;
+        uint64_t between = other > id ? other - id : id - other;
+        near = in_range(table, other) && other != id && between <= row_reach(table);
+    }
+    return near;
 }
 
 bool row_ahead_may_open(struct row *row, const struct row_table *table, uint64_t id)
 {
     row_lock(row);
-    bool may =
-        (may_cluster(row, table) || may_leap(row, table)) && pick_near(row, table, id, NULL) > 1;
+    bool leap = may_leap(row, table);
+    bool near = is_near_any(row, table, id);
+    bool may = near ? leap || may_cluster(row, table) : leap && any_clustered(row, table, id);
     row_unlock(row);
     return may;
 }
@@ -246,13 +297,40 @@ void row_ahead_forget(struct row *row, const struct row_table *table)
     row_unlock(row);
 }
 
+static void shift(struct row_ahead *list, size_t count, const struct row_table *table,
+                  uint64_t more)
+{
+    for (size_t i = 0; i < count; i++) {
+        list[i].placed += in_range(table, list[i].id) ? more : 0;
+    }
+}
+
 void row_ahead_shift(struct row *row, const struct row_table *table, uint64_t more)
 {
     row_lock(row);
-    for (size_t i = 0; i < row->ahead_count; i++) {
-        if (in_range(table, row->ahead[i].id)) {
-            row->ahead[i].placed += more;
+    shift(row->ahead, row->ahead_count, table, more);
+    shift(row->unseen, row->unseen_count, table, more);
+    row_unlock(row);
+}
+
+/* Takes those from a list that are answered as recycled ones are. */
+static void drop_gone(struct row_ahead *list, size_t *count, const struct row_dropped *dropped)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++) {
+        if (!row_dropped_has(dropped, list[i].id)) {
+            list[kept++] = list[i];
         }
     }
+    *count = kept;
+}
+
+void row_ahead_hand_over(struct row *row, const struct row_table *gone,
+                         const struct row_table *below)
+{
+    row_ahead_shift(row, gone, row_admitted(below) - row_admitted(gone));
+    row_lock(row);
+    drop_gone(row->ahead, &row->ahead_count, &below->dropped);
+    drop_gone(row->unseen, &row->unseen_count, &below->dropped);
     row_unlock(row);
 }

@@ -53,7 +53,6 @@ void row_cold_leave(struct row *row, struct row_table *table)
     table->leaving = true;
     table->awaiting = false;
     row_layers_leave(table);
-    row_ahead_forget(row, table);
     atomic_fetch_and(&table->wants,
                      ~(ROW_WANT_CLUSTER | ROW_WANT_BULK | ROW_WANT_LAYER | ROW_WANT_LEAVE));
     if (row->apart != NULL) {

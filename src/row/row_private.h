@@ -100,6 +100,8 @@ static inline bool row_clusters(const struct row *row)
 void row_stream_note(struct row *row, struct row_table *table, uint64_t id, uint64_t admitted);
 /* True: most new ids belong to the range of this table; ids ahead of it count as its own. */
 bool row_stream_is_in(const struct row *row, const struct row_table *table);
+/* True: most new ids lie above its range, as far as is known, and so above what is ahead of it. */
+bool row_stream_is_above(const struct row *row, const struct row_table *table);
 /* True: most new ids, maybe strays alone, lie near row_end() or above it, as far as is known. */
 bool row_stream_may_end(const struct row *row, const struct row_table *table);
 /* True: the newest ids of its range lie all over what it spans, or fall. */
@@ -267,6 +269,11 @@ static inline bool row_is_late(const struct row_table *table)
  */
 uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t id,
                         uint64_t placed);
+/*
+ * Likewise, while a table is about to open, or none can be had: it changes nothing of what opens,
+ * but row_ahead_may_open() knows the newest of these.
+ */
+void row_ahead_put_off(struct row *row, uint64_t id, uint64_t placed);
 /* Returns what the remembered ids may want when there is no room for more. Any thread inside. */
 uint32_t row_ahead_wants(struct row *row, const struct row_table *table);
 /*
@@ -289,6 +296,9 @@ size_t row_ahead_newest(struct row *row, const struct row_table *table,
 void row_ahead_drop(struct row *row, const struct row_table *table);
 /* Forgets all remembered ids of its range. Stopped. */
 void row_ahead_forget(struct row *row, const struct row_table *table);
+/* Those of the range of a table that is dropped are ahead of the one below now. Stopped. */
+void row_ahead_hand_over(struct row *row, const struct row_table *gone,
+                         const struct row_table *below);
 /*
  * Remembers an ahead id of before a restart, as if it came when the table was empty. Nobody else
  * there.

@@ -15,6 +15,7 @@ void row_replay_forget(struct row *row)
     row_lock(row);
     row->sample_count = 0;
     row->ahead_count = 0;
+    row->unseen_count = 0;
     row->noted = 0;
     row_unlock(row);
     row_stream_forget(row);

@@ -267,10 +267,12 @@ void row_drop(struct row *row, struct row_table *table, const struct row_dropped
     size_t at = row_rank(row, table->base, row->count) - 1;
     row->recycled_tables++;
     row->recycled_ids += row_held(row, table);
-    row_ahead_forget(row, table);
     forget_dropped(row, table, dropped);
     if (at > 0) {
         say_left_out(row, table, take_over(row->tables[at - 1], table, dropped));
+        row_ahead_hand_over(row, table, row->tables[at - 1]);
+    } else {
+        row_ahead_forget(row, table);
     }
     row_log_drop(row, table, dropped);
     row_retire(row, table);

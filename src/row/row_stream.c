@@ -59,6 +59,16 @@ bool row_stream_is_in(const struct row *row, const struct row_table *table)
     return all >= ARRIVALS_LEAST && inside * 100 >= all * STREAM_PERCENT;
 }
 
+bool row_stream_is_above(const struct row *row, const struct row_table *table)
+{
+    unsigned above;
+    if (table->last == ROW_ID_MAX) {
+        return false;
+    }
+    unsigned all = arrivals(row, ARRIVALS_LEAST, table->last + 1, ROW_ID_MAX, &above);
+    return all < ARRIVALS_LEAST || above * 100 >= all * STREAM_PERCENT;
+}
+
 bool row_stream_may_end(const struct row *row, const struct row_table *table)
 {
     unsigned inside;

@@ -46,12 +46,11 @@ BUSY, NO_TABLE, TOO_FAR = (b"SERVER_ERROR busy", b"SERVER_ERROR no table free",
 # more members than it was made for. A change waits for a merge when the overlay is full, and is busy where that
 # takes five seconds. Only ids above the tables may find no room though a table is free, where that for ids apart is
 # full of strays: of a stream that leaps over it the first id is too far, as nobody knows of more; up to the
-# sixteenth, in each space, no table is open yet. Beside strays that may last longer, and one id more was seen to be
-# too far, in one of some fifty runs: it should not be.
+# sixteenth, in each space, no table is open yet.
 REFUSED_MAX = {
-    STREAM: {NO_TABLE: 0.001, BUSY: 0.002, TOO_FAR: 0.001},
+    STREAM: {NO_TABLE: 0.001, BUSY: 0.002},
     LEAPT: {NO_TABLE: 0.01, BUSY: 0.002, TOO_FAR: 2 / AFTER_LEAP},
-    LATER: {NO_TABLE: 0.01, BUSY: 0.002, TOO_FAR: 0.001},
+    LATER: {NO_TABLE: 0.01, BUSY: 0.002},
     FAR: {NO_TABLE: 0.01, BUSY: 0.002, TOO_FAR: 0.02},
     OLD: {NO_TABLE: 0.01, BUSY: 0.002},
 }

@@ -195,6 +195,30 @@ static void test_open_cold(void **unused)
     rig_end(rig);
 }
 
+/* The stream has left it, and no table has opened for that yet: it is still no stray. */
+static void test_leap_leaving(void **unused)
+{
+    (void)unused;
+    struct rig *rig = rig_begin(4, 0);
+    kept_add(&rig->kept, FIRST, 200);
+    rig->kept.rows.apart_max = 3;
+    for (uint64_t i = 4; i < 7; i++) {
+        kept_add(&rig->kept, i * FAR, 1);
+    }
+    assert_int_equal(kept_add_one(&rig->kept, FAR), FAKE_TOO_FAR);
+    assert_int_equal(kept_add_one(&rig->kept, FAR + 1), FAKE_NO_TABLE);
+    row_cold_leave(row_of(rig), kept_table(&rig->kept, 0));
+    assert_int_equal(kept_add_one(&rig->kept, FAR + 2), FAKE_WAITS);
+    one_round(rig);
+    assert_int_equal(row_of(rig)->count, 2);
+    assert_int_equal(kept_add_one(&rig->kept, FAR + 2), FAKE_NO_TABLE);
+    for (uint64_t i = 3; i < ROW_CLUSTER - 1; i++) {
+        assert_int_equal(kept_add_one(&rig->kept, FAR + i), FAKE_NO_TABLE);
+    }
+    kept_add(&rig->kept, FAR + ROW_CLUSTER - 1, FILL);
+    rig_end(rig);
+}
+
 /* Nothing moves from a table while it leaves, be there memory: its image would be of no use. */
 static void test_open_leaving(void **unused)
 {
@@ -914,6 +938,7 @@ int main(void)
         cmocka_unit_test(test_spare),
         cmocka_unit_test(test_strays),
         cmocka_unit_test(test_open_cold),
+        cmocka_unit_test(test_leap_leaving),
         cmocka_unit_test(test_open_leaving),
         cmocka_unit_test(test_wait),
         cmocka_unit_test(test_wait_for_two),

@@ -83,7 +83,7 @@ static void test_oldest(void **unused)
     assert_int_equal(table(&rows, 3)->last, ROW_ID_MAX);
     assert_false(fake_has(&rows, FAR));
     assert_true(fake_has(&rows, 3 * FAR));
-    assert_int_equal(rows.row.ahead_count, 0);
+    assert_int_equal(rows.row.ahead_count, 3);          /* and is known to be ahead */
     assert_int_equal(fake_add(&rows, FAR), FAKE_BELOW); /* it was there, and would count anew */
     assert_int_equal(fake_add(&rows, 3 * FAR + 2), FAKE_THERE);
     add(&rows, 3 * FAR + 3, 1);
@@ -422,6 +422,135 @@ static void test_leap_refused(void **unused)
     fake_fini(&rows);
 }
 
+/*
+ * More of a stream come than there is room for, while a table that its first ids opened has not
+ * come yet. What lies above that one too is known as the stream by then: no id of it is far.
+ */
+static void test_leaps_awaited(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 8, false);
+    add(&rows, FIRST, 2 * FILL);
+    rows.apart_max = 100;
+    uint64_t next = FAR;
+    enum row_verdict verdict = ROW_APART;
+    for (unsigned i = 0; verdict == ROW_APART; i++) {
+        next += i == ROW_CLUSTER ? FAR : 1; /* it leaps again */
+        assert_true(fake_try(&rows, next, &verdict));
+    }
+    assert_int_equal(verdict, ROW_WAIT);
+    assert_int_equal(rows.row.ahead_count, ROW_CLUSTER); /* what opens is for the first of them */
+    fake_maintain(&rows);
+    assert_int_equal(table(&rows, rows.row.count - 1)->low, FAR + 1);
+    rows.apart_max = fake_apart(&rows); /* others have taken the room that this made */
+    size_t count = rows.row.count;
+    for (unsigned i = 0; i < ROW_CLUSTER - 1; i++) {
+        assert_int_equal(fake_add(&rows, next++), FAKE_NO_TABLE);
+    }
+    assert_int_equal(rows.row.count, count);
+    add(&rows, next, CAPACITY / 2);
+    fake_fini(&rows);
+}
+
+static void put(struct fake *rows, uint64_t id, enum row_verdict expected)
+{
+    enum row_verdict verdict;
+    assert_true(fake_try(rows, id, &verdict));
+    assert_int_equal(verdict, expected);
+}
+
+/* No table could be had for them after all; the stream had left the table by then. */
+static void test_leaps_put_off(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin_refusing(&rows, 0);
+    rows.apart_max = 500;
+    uint64_t stream = FIRST + 520;
+    uint64_t next = FAR / 4 * 3;
+    while (!row_asked(&rows.row)) {
+        put(&rows, stream++, ROW_INSIDE);
+        put(&rows, next++, ROW_APART);
+    }
+    for (unsigned i = 0; i < 10; i++) {
+        put(&rows, stream++, ROW_INSIDE);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        put(&rows, next++, ROW_APART);
+    }
+    fake_maintain(&rows);
+    assert_int_equal(rows.row.count, 3);
+    rows.apart_max = fake_apart(&rows);
+    assert_int_equal(fake_add(&rows, next), FAKE_NO_TABLE);
+    fake_fini(&rows);
+}
+
+/* A stream has left a table, which goes before another opens for it. */
+static void test_leap_handed_over(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 5, true);
+    add(&rows, FIRST, 500);
+    add(&rows, FAR, ROW_CLUSTER + 1);
+    rows.apart_max = 3;
+    for (uint64_t i = 4; i < 7; i++) {
+        add(&rows, i * FAR, 1);
+    }
+    assert_int_equal(fake_add(&rows, 2 * FAR), FAKE_TOO_FAR);
+    assert_int_equal(fake_add(&rows, 2 * FAR + 1), FAKE_NO_TABLE);
+    row_recycle(&rows.row, table(&rows, 1));
+    fake_maintain(&rows);
+    assert_int_equal(rows.row.count, 1);
+    assert_int_equal(fake_add(&rows, 2 * FAR + 2), FAKE_NO_TABLE);
+    for (uint64_t i = 3; rows.row.count == 1 && i < ROW_LEAP; i++) {
+        assert_int_not_equal(fake_add(&rows, 2 * FAR + i), FAKE_TOO_FAR);
+    }
+    assert_int_equal(rows.row.count, 2);
+    fake_fini(&rows);
+}
+
+/* The stream has leapt, and too many tables are there that strays opened: none opens for it yet. */
+static void try_late_before_table(void)
+{
+    struct fake rows;
+    begin_refusing(&rows, 100);
+    uint64_t next = FAR / 4 * 3;
+    for (unsigned i = 0; i < 2 * ROW_CLUSTER; i++) {
+        (void)fake_add(&rows, next++);
+    }
+    assert_int_equal(rows.row.count, 3);
+    assert_int_equal(fake_add(&rows, FAR / 8), FAKE_NO_TABLE);
+    fake_fini(&rows);
+}
+
+/* Late ids, far above the table they belong to: what the stream has passed is not ahead of it. */
+static void test_late_refused(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 5, false);
+    add(&rows, FIRST, 500);
+    rows.apart_max = 3;
+    for (uint64_t i = 4; i < 7; i++) {
+        add(&rows, i * FAR, 1);
+    }
+    assert_int_equal(fake_add(&rows, FAR / 2), FAKE_TOO_FAR);
+    uint64_t next = FAR;
+    assert_int_equal(fake_add(&rows, next++), FAKE_TOO_FAR);
+    for (unsigned i = 0; i < ROW_CLUSTER - 2; i++) {
+        assert_int_equal(fake_add(&rows, next++), FAKE_NO_TABLE);
+    }
+    assert_int_equal(fake_add(&rows, next), FAKE_ADDED);
+    assert_int_equal(rows.row.count, 2);
+    add(&rows, next + 1, 100);
+    assert_int_equal(fake_add(&rows, FAR / 4), FAKE_NO_TABLE);
+    assert_int_equal(fake_add(&rows, 8 * FAR), FAKE_TOO_FAR);
+    fake_fini(&rows);
+    try_late_before_table();
+}
+
 /* Where only memory is missing what has no room apart may be the stream itself, gone on. */
 static void test_jump_without_memory(void **unused)
 {
@@ -623,6 +752,10 @@ int main(void)
         cmocka_unit_test(test_no_jump_any_more),
         cmocka_unit_test(test_jumps_refusing),
         cmocka_unit_test(test_leap_refused),
+        cmocka_unit_test(test_leaps_awaited),
+        cmocka_unit_test(test_leaps_put_off),
+        cmocka_unit_test(test_leap_handed_over),
+        cmocka_unit_test(test_late_refused),
         cmocka_unit_test(test_gap_above_jump),
         cmocka_unit_test(test_share),
         cmocka_unit_test(test_share_moved),
