@@ -165,11 +165,11 @@ void row_ahead_put_off(struct row *row, uint64_t id, uint64_t placed)
     for (size_t i = 0; i < row->unseen_count && !there; i++) {
         there = row->unseen[i].id == id;
     }
-    if (!there && row->unseen_count == ROW_LEAP) {
-        memmove(row->unseen, row->unseen + 1, (ROW_LEAP - 1) * sizeof(row->unseen[0]));
-        row->unseen_count--;
-    }
     if (!there) {
+        if (row->unseen_count == ROW_LEAP) {
+            memmove(row->unseen, row->unseen + 1, (ROW_LEAP - 1) * sizeof(row->unseen[0]));
+            row->unseen_count--;
+        }
         row->unseen[row->unseen_count++] = (struct row_ahead){id, placed, 1};
     }
     row_unlock(row);

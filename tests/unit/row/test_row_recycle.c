@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "row/row_private.h"
 #include "row/row_room.h"
 #include "tests/support/fake_row.h"
 
@@ -500,9 +501,15 @@ static void test_leap_handed_over(void **unused)
     }
     assert_int_equal(fake_add(&rows, 2 * FAR), FAKE_TOO_FAR);
     assert_int_equal(fake_add(&rows, 2 * FAR + 1), FAKE_NO_TABLE);
+    const struct row_ahead *newest = &rows.row.ahead[rows.row.ahead_count - 1];
+    uint64_t since = row_admitted(table(&rows, 1)) - newest->placed;
     row_recycle(&rows.row, table(&rows, 1));
     fake_maintain(&rows);
     assert_int_equal(rows.row.count, 1);
+    newest = &rows.row.ahead[rows.row.ahead_count - 1];
+    assert_int_equal(newest->id, 2 * FAR + 1);
+    assert_int_equal(row_admitted(table(&rows, 0)) - newest->placed,
+                     since); /* by the table below */
     assert_int_equal(fake_add(&rows, 2 * FAR + 2), FAKE_NO_TABLE);
     for (uint64_t i = 3; rows.row.count == 1 && i < ROW_LEAP; i++) {
         assert_int_not_equal(fake_add(&rows, 2 * FAR + i), FAKE_TOO_FAR);
