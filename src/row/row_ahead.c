@@ -175,11 +175,23 @@ void row_ahead_put_off(struct row *row, uint64_t id, uint64_t placed)
     row_unlock(row);
 }
 
+/* Under the lock: remembers those of the range that were put off. */
+static void append_unseen(struct row *row, const struct row_table *table)
+{
+    for (size_t i = 0; i < row->unseen_count; i++) {
+        if (in_range(table, row->unseen[i].id)) {
+            append(row, row->unseen[i].id, row->unseen[i].placed);
+        }
+    }
+    drop_from(row->unseen, &row->unseen_count, table, UINT64_MAX);
+}
+
 uint32_t row_ahead_wants(struct row *row, const struct row_table *table)
 {
     uint32_t wants = 0;
     row_lock(row);
     ahead_drop(row, table, row_limit(table));
+    append_unseen(row, table);
     if (must_cluster(row, table) && any_clustered(row, table, 0)) {
         wants |= ROW_WANT_CLUSTER;
     }
@@ -190,59 +202,33 @@ uint32_t row_ahead_wants(struct row *row, const struct row_table *table)
     return wants;
 }
 
-/* Under the lock: the newest of the first *count ids of a list that is ahead of the table, or NULL;
- * *count: those before it. */
-static const struct row_ahead *newest_of(const struct row_ahead *list, size_t *count,
-                                         const struct row_table *table)
-{
-    while (*count > 0 && !in_range(table, list[*count - 1].id)) {
-        --*count;
-    }
-    return *count > 0 ? &list[--*count] : NULL;
-}
-
 /*
  * Returns whether the newest ids ahead of the table, two at least, were three in four of what came
  * to it: so a stream begins that has left it. Each counts once, however often a client tries it
- * again; those put off count as well. Under the lock.
+ * again. Under the lock.
  */
 static bool may_leap(const struct row *row, const struct row_table *table)
 {
-    size_t seen_left = row->ahead_count;
-    size_t unseen_left = row->unseen_count;
-    const struct row_ahead *seen = newest_of(row->ahead, &seen_left, table);
-    const struct row_ahead *unseen = newest_of(row->unseen, &unseen_left, table);
-    bool may = false;
-    for (int64_t n = 1; n <= ROW_LEAP && !may && (seen != NULL || unseen != NULL); n++) {
-        bool put_off = seen == NULL || (unseen && (int64_t)(unseen->placed - seen->placed) > 0);
-        uint64_t placed = put_off ? unseen->placed : seen->placed;
-        may = n > 1 && (int64_t)(row_admitted(table) - placed) * 3 <= n;
-        if (put_off) {
-            unseen = newest_of(row->unseen, &unseen_left, table);
-        } else {
-            seen = newest_of(row->ahead, &seen_left, table);
+    uint64_t n = 0;
+    for (size_t i = row->ahead_count; i > 0 && n < ROW_LEAP; i--) {
+        const struct row_ahead *ahead = &row->ahead[i - 1];
+        if (!in_range(table, ahead->id)) {
+            continue;
+        }
+        int64_t others = (int64_t)(row_admitted(table) - ahead->placed);
+        n++;
+        if (n > 1 && others * 3 <= (int64_t)n) {
+            return true;
         }
     }
-    return may;
-}
-
-/* Under the lock: whether another id within a reach of this one is known. */
-static bool is_near_any(const struct row *row, const struct row_table *table, uint64_t id)
-{
-    bool near = pick_near(row, table, id, NULL) > 1;
-    for (size_t i = 0; i < row->unseen_count && !near; i++) {
-        uint64_t other = row->unseen[i].id;
-        uint64_t between = other > id ? other - id : id - other;
-        near = in_range(table, other) && other != id && between <= row_reach(table);
-    }
-    return near;
+    return false;
 }
 
 bool row_ahead_may_open(struct row *row, const struct row_table *table, uint64_t id)
 {
     row_lock(row);
     bool leap = may_leap(row, table);
-    bool near = is_near_any(row, table, id);
+    bool near = pick_near(row, table, id, NULL) > 1;
     bool may = near ? leap || may_cluster(row, table) : leap && any_clustered(row, table, id);
     row_unlock(row);
     return may;

@@ -270,8 +270,8 @@ static inline bool row_is_late(const struct row_table *table)
 uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t id,
                         uint64_t placed);
 /*
- * Likewise, while a table is about to open, or none can be had: it changes nothing of what opens,
- * but row_ahead_may_open() knows the newest of these.
+ * Likewise, while a table is about to open, or none can be had: it changes nothing of what opens.
+ * The newest of these are remembered when there is no room for more (row_ahead_wants()).
  */
 void row_ahead_put_off(struct row *row, uint64_t id, uint64_t placed);
 /* Returns what the remembered ids may want when there is no room for more. Any thread inside. */
