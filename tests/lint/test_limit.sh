@@ -28,6 +28,15 @@ runs() {
     [ -n "$state" ] && [ "$state" != Z ]
 }
 
+# ended PID: it ends; what was killed does so when a processor has time for it.
+ended() {
+    for _ in $(seq 1000); do
+        runs "$1" || return 0
+        sleep 0.01
+    done
+    return 1
+}
+
 started() {
     for _ in $(seq 1000); do
         [ ! -s "$folder/tests/started" ] || return 0
@@ -40,7 +49,7 @@ started() {
 expect_ended() {
     [ -s "$folder/tests/started" ] || fail "$1: the test did not begin"
     for pid in $(cat "$folder/tests/started"); do
-        ! runs "$pid" || fail "$1: $pid runs on"
+        ended "$pid" || fail "$1: $pid runs on"
     done
     runs "$bystander" || fail "$1: what the test had not started was ended"
     rm "$folder/tests/started"
