@@ -28,20 +28,35 @@ static void ahead_drop(struct row *row, const struct row_table *table, uint64_t 
     drop_from(row->unseen, &row->unseen_count, table, limit);
 }
 
+static struct row_ahead *find(struct row_ahead *list, size_t count, uint64_t id)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].id == id) {
+            return &list[i];
+        }
+    }
+    return NULL;
+}
+
+/* The oldest of a list makes room for one more. */
+static void push(struct row_ahead *list, size_t *count, size_t most, uint64_t id, uint64_t placed)
+{
+    if (*count == most) {
+        memmove(list, list + 1, (most - 1) * sizeof(list[0]));
+        --*count;
+    }
+    list[(*count)++] = (struct row_ahead){id, placed, 1};
+}
+
 /* Under the lock: appends it, if it is not there. */
 static void append(struct row *row, uint64_t id, uint64_t placed)
 {
-    for (size_t i = 0; i < row->ahead_count; i++) {
-        if (row->ahead[i].id == id) {
-            row->ahead[i].times++;
-            return;
-        }
+    struct row_ahead *there = find(row->ahead, row->ahead_count, id);
+    if (there != NULL) {
+        there->times++;
+        return;
     }
-    if (row->ahead_count == ROW_AHEAD_KEPT) {
-        memmove(row->ahead, row->ahead + 1, (ROW_AHEAD_KEPT - 1) * sizeof(row->ahead[0]));
-        row->ahead_count--;
-    }
-    row->ahead[row->ahead_count++] = (struct row_ahead){id, placed, 1};
+    push(row->ahead, &row->ahead_count, ROW_AHEAD_KEPT, id, placed);
     row->noted++;
 }
 
@@ -160,17 +175,9 @@ uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t
 
 void row_ahead_put_off(struct row *row, uint64_t id, uint64_t placed)
 {
-    bool there = false;
     row_lock(row);
-    for (size_t i = 0; i < row->unseen_count && !there; i++) {
-        there = row->unseen[i].id == id;
-    }
-    if (!there) {
-        if (row->unseen_count == ROW_LEAP) {
-            memmove(row->unseen, row->unseen + 1, (ROW_LEAP - 1) * sizeof(row->unseen[0]));
-            row->unseen_count--;
-        }
-        row->unseen[row->unseen_count++] = (struct row_ahead){id, placed, 1};
+    if (find(row->unseen, row->unseen_count, id) == NULL) {
+        push(row->unseen, &row->unseen_count, ROW_LEAP, id, placed);
     }
     row_unlock(row);
 }

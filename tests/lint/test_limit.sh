@@ -28,28 +28,25 @@ runs() {
     [ -n "$state" ] && [ "$state" != Z ]
 }
 
-# ended PID: it ends; what was killed does so when a processor has time for it.
-ended() {
+# soon COMMAND...: it succeeds within ten seconds.
+soon() {
     for _ in $(seq 1000); do
-        runs "$1" || return 0
+        ! "$@" || return 0
         sleep 0.01
     done
     return 1
 }
 
-started() {
-    for _ in $(seq 1000); do
-        [ ! -s "$folder/tests/started" ] || return 0
-        sleep 0.01
-    done
-    fail "the test did not begin"
+has_ended() {
+    ! runs "$1"
 }
 
-# expect_ended WHEN: the test and its sleep have ended, and what is not the test's has not.
+# expect_ended WHEN: the test and its sleep have ended, as soon as a processor had time for them, and what
+# is not the test's has not.
 expect_ended() {
     [ -s "$folder/tests/started" ] || fail "$1: the test did not begin"
     for pid in $(cat "$folder/tests/started"); do
-        ended "$pid" || fail "$1: $pid runs on"
+        soon has_ended "$pid" || fail "$1: $pid runs on"
     done
     runs "$bystander" || fail "$1: what the test had not started was ended"
     rm "$folder/tests/started"
@@ -77,7 +74,7 @@ for signal in HUP INT TERM; do
     ROLLCALL_TEST_PATIENCE=1000 env --default-signal=INT sh "$folder/limit.sh" sh "$folder/tests/deaf.sh" \
         >/dev/null 2>&1 &
     limit=$!
-    started
+    soon test -s "$folder/tests/started" || fail "the test did not begin"
     kill -s "$signal" "$limit"
     wait "$limit"
     [ "$?" = 1 ] || fail "$signal: no failure"

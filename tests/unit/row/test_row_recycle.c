@@ -503,8 +503,8 @@ static void test_leap_handed_over(void **unused)
     assert_int_equal(rows.row.count, 1);
     newest = &rows.row.ahead[rows.row.ahead_count - 1];
     assert_int_equal(newest->id, 2 * FAR + 1);
-    assert_int_equal(row_admitted(table(&rows, 0)) - newest->placed,
-                     since); /* by the table below */
+    /* Its age is by the table below now. */
+    assert_int_equal(row_admitted(table(&rows, 0)) - newest->placed, since);
     assert_int_equal(fake_add(&rows, 2 * FAR + 2), FAKE_NO_TABLE);
     for (uint64_t i = 3; rows.row.count == 1 && i < ROW_LEAP; i++) {
         assert_int_not_equal(fake_add(&rows, 2 * FAR + i), FAKE_TOO_FAR);
