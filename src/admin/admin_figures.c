@@ -84,7 +84,7 @@ static void take_table(void *context, const char *name, const char *text)
 
 /* ---- sums of workers ---- */
 
-/* Adds the figures of each of n workers. Both structs have them in one order; the metric one has
+/* Adds the figures of each of n who count. Both structs have them in one order; the metric one has
  * one more in front, for what is not counted. */
 static void sum_metrics(const void *metrics, size_t stride, size_t n, uint64_t *sum, size_t count)
 {
@@ -103,8 +103,8 @@ _Static_assert(offsetof(struct command_metrics, cmd_get) == sizeof(metric), "lik
 
 void admin_commands_sum(const struct server *server, struct admin_command_counts *sum)
 {
-    sum_metrics(server->metrics, sizeof(server->metrics[0]), server->threads, (uint64_t *)sum,
-                sizeof(*sum) / sizeof(uint64_t));
+    sum_metrics(server->metrics, sizeof(server->metrics[0]), server_counting(server),
+                (uint64_t *)sum, sizeof(*sum) / sizeof(uint64_t));
 }
 
 /* ---- a space ---- */

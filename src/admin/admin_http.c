@@ -36,9 +36,11 @@ static bool parse_basic(const char *header, char given[2 * AUTH_LINE_MAX], size_
 
 enum door { DOOR_OPEN, DOOR_WHO, DOOR_WRONG, DOOR_LATER };
 
+/* Counts as the memcached port does, whose logins wait for wrong passwords given here. */
 static enum door look_at_password(struct server *server, const struct auth *users,
                                   const char *header, int fd)
 {
+    struct command_metrics *metrics = server_admin_metrics(server);
     char given[2 * AUTH_LINE_MAX];
     uint64_t now_us = clock_monotonic_us();
     uint64_t origin = net_peer_origin(fd);
@@ -48,12 +50,16 @@ static enum door look_at_password(struct server *server, const struct auth *user
         return DOOR_WHO;
     }
     if (!auth_delay_begin(server->auth_delay, origin, 0, now_us)) {
+        explicit_bzero(given, sizeof(given));
+        metric_add(&metrics->auth_refused, 1);
         return DOOR_LATER;
     }
     bool right = auth_check(users, given, name, given + name + 1, length - name - 1);
 
     auth_delay_end(server->auth_delay, origin, now_us, right);
     explicit_bzero(given, sizeof(given));
+    metric_add(&metrics->auth_cmds, 1);
+    metric_add(&metrics->auth_errors, right ? 0 : 1);
     return right ? DOOR_OPEN : DOOR_WRONG;
 }
 
@@ -72,8 +78,10 @@ static enum door door_of(struct admin *admin, struct evhttp_request *request)
                                 fd);
     }
     barrier_leave(admin->member);
-    if (door == DOOR_WRONG) {
-        net_peer_log_refused(fd, "wrong user or password for the admin listener");
+    if (door == DOOR_WRONG || door == DOOR_LATER) {
+        net_peer_log_refused(fd, door == DOOR_WRONG
+                                     ? "wrong user or password for the admin listener"
+                                     : "too many wrong passwords, this one for the admin listener");
     }
     return door;
 }

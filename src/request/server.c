@@ -59,10 +59,11 @@ void server_share_memory(struct server *server, const struct settings *settings,
 struct server *server_create(const struct settings *settings, struct spaces *spaces)
 {
     struct server *server = memory_zalloc(sizeof(*server));
-    size_t bytes = sizeof(struct command_metrics) * (settings->threads + 1);
 
     CHECK(settings->threads > 0 && settings->threads <= NET_THREADS_MAX);
     server->threads = settings->threads;
+    size_t bytes = sizeof(struct command_metrics) * (server_counting(server) + 1);
+
     server->memory_bytes = settings->memory_bytes;
     server->metrics = aligned_alloc(MEMORY_LINE_BYTES, bytes);
     CHECK(server->metrics != NULL);

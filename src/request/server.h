@@ -97,7 +97,7 @@ struct server {
     unsigned threads;
     uint64_t memory_bytes;           /* the limit it was started with: a reload cannot raise it */
     struct engine_growth growth;     /* what of it the settings leave to spaces of any ids */
-    struct command_metrics *metrics; /* [threads]; one more: what `stats reset` subtracts */
+    struct command_metrics *metrics; /* [server_counting()]; one more: what a reset subtracts */
     struct watch *watches;           /* [threads] */
     struct net_metrics net_base;     /* likewise */
     metric recycled_gone;            /* by engines that are gone: who reloads */
@@ -111,6 +111,18 @@ struct server {
     bool (*signalled)(void *context, const struct signalfd_siginfo *signal);
     void *signalled_context;
 };
+
+/* How many count commands: the workers, and the admin listener after them. */
+static inline unsigned server_counting(const struct server *server)
+{
+    return server->threads + 1;
+}
+
+/* Where the admin listener counts what its users send for passwords. */
+static inline struct command_metrics *server_admin_metrics(struct server *server)
+{
+    return &server->metrics[server->threads];
+}
 
 /*
  * Shares what the settings leave of memory among the spaces' engines, which grow into it

@@ -37,7 +37,8 @@ uint64_t stats_sum(const void *figures, size_t stride, size_t n, size_t offset)
     return sum - metric_read((const metric *)(at + n * stride));
 }
 
-/* Notes the workers' present figures in the entry after theirs, which is subtracted from now on. */
+/* Notes the present figures of n who count in the entry after theirs, which is subtracted from now
+ * on. */
 static void rebase(void *figures, size_t stride, size_t n)
 {
     for (size_t offset = 0; offset + sizeof(metric) <= stride; offset += sizeof(metric)) {
@@ -54,7 +55,7 @@ static void stats_reset(struct dispatch_worker *worker)
     struct engine_figures held;
     struct net_metrics net;
 
-    rebase(server->metrics, sizeof(server->metrics[0]), server->threads);
+    rebase(server->metrics, sizeof(server->metrics[0]), server_counting(server));
     for (size_t i = 0; i < worker->spaces->count; i++) {
         struct space *space = worker->spaces->at[i];
 

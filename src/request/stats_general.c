@@ -136,8 +136,8 @@ static void emit_commands(struct stats_out *out, uint64_t recycled)
     const struct server *server = out->worker->server;
 
     for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
-        uint64_t sum = stats_sum(server->metrics, sizeof(server->metrics[0]), server->threads,
-                                 figures[i].offset);
+        uint64_t sum = stats_sum(server->metrics, sizeof(server->metrics[0]),
+                                 server_counting(server), figures[i].offset);
 
         if (figures[i].offset == offsetof(struct command_metrics, evictions)) {
             sum += recycled + metric_read(&server->recycled_gone) -

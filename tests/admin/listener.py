@@ -306,7 +306,10 @@ def test_users():
     here = Site("admin-auth: $FOLDER/admins\n" + site.CONFIG, files=[("admins", "ops:right:one\n")])
     code, headers, _ = here.ask("/metrics")
     assert code == 401 and headers["WWW-Authenticate"].startswith("Basic "), code
-    assert here.ask("/metrics", user="ops:right:one")[0] == 200
+    assert here.ask("/metrics", user="ops:wrong")[0] == 401
+    code, _, body = here.ask("/metrics", user="ops:right:one")
+    assert code == 200, code
+    assert re.findall(rb"^rollcall_logins_failed_total (\d+)$", body, re.M) == [b"1"]
     assert here.ask("/status.json")[0] == 401
     assert here.ask("/metrics", headers={"Authorization": "Basic !!!!"})[0] == 401
     assert here.ask("/metrics", headers={"Authorization": "Basic " + "A" * 2000})[0] == 401
@@ -317,6 +320,13 @@ def test_users():
     codes = [here.ask("/metrics", user="ops:wrong")[0] for _ in range(4)]
     assert codes[:3] == [401] * 3 and codes[3] == 429, codes
     assert here.daemon.says("wrong user or password for the admin listener")
+    # a login of the other port may wait for them, so they are counted as those there are
+    assert here.daemon.says("too many wrong passwords, this one for the admin listener")
+    told = here.say("stats")
+    for figure in ("auth_cmds 5", "auth_errors 4", "auth_refused 1"):
+        assert "STAT %s\r\n" % figure in told, told
+    here.say("stats reset")
+    assert "STAT auth_errors 0\r\n" in here.say("stats")
     here.end()
 
 
