@@ -4,8 +4,8 @@
  * LIST_ITEMS_MAX items of it. Items that no file has told are read here as any get reads them, so a
  * page of a dumped table may be waited for.
  *
- * A request that waits for a batch looks at each tick whether the lister has gone on: its time
- * begins anew then.
+ * A request that waits is run at each tick: whether the lister has gone on, or there is room for
+ * its reads. Its time begins anew with each step.
  */
 #include <stdio.h>
 #include <string.h>
@@ -125,12 +125,14 @@ static enum dispatch_end read_items(struct dispatch_worker *worker, const struct
         return DISPATCH_DONE;
     }
     list->read_to = list->read_from; /* all of them again */
-    if (pending == NULL) {
-        return DISPATCH_AGAIN;
+    if (pending == NULL && worker->conn->cold) {
+        return DISPATCH_AGAIN; /* what it holds, and gives back, may be the room it wants */
     }
-    return dispatch_wait_op(worker, request, engine, pending)
-               ? DISPATCH_PENDING
-               : records_fail(worker, request, "disk read failed");
+    worker->conn->waits_for = WATCH_DISK;
+    bool waits = pending != NULL ? dispatch_wait_op(worker, request, engine, pending)
+                                 : dispatch_wait(worker, request);
+
+    return waits ? DISPATCH_PENDING : records_fail(worker, request, "disk read failed");
 }
 
 /* ---- composing ---- */
@@ -184,6 +186,10 @@ static bool records_put(struct dispatch_worker *worker, const struct lister_list
 static enum dispatch_end put_batch(struct dispatch_worker *worker, const struct request *request,
                                    struct lister_list *list, const struct space *space)
 {
+    if (list->fresh) { /* that it came is a step */
+        list->fresh = false;
+        worker->conn->waits_since_us = 0;
+    }
     for (unsigned n = 0; n < LIST_ITEMS_MAX && list->at < list->collect.count; n++) {
         if (list->at >= list->read_to) {
             enum dispatch_end end = read_items(worker, request, list, space->engine);
@@ -191,6 +197,7 @@ static enum dispatch_end put_batch(struct dispatch_worker *worker, const struct 
             if (end != DISPATCH_DONE) {
                 return end;
             }
+            worker->conn->waits_since_us = 0;
         }
         if (!records_put(worker, list, space)) {
             return worker->out->length > 0 ? DISPATCH_AGAIN : DISPATCH_CLOSE;

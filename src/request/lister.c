@@ -288,6 +288,7 @@ void lister_ask(struct lister *lister, struct lister_list *list)
     list->state = LISTER_WAITS;
     list->asked = lister->asked++;
     list->at = list->read_from = list->read_to = 0;
+    list->fresh = true;
     pthread_cond_signal(&lister->bell);
     pthread_mutex_unlock(&lister->lock);
 }

@@ -48,6 +48,7 @@ struct lister_list {
     char space[ENGINE_SPACE_NAME_MAX + 1]; /* "": none yet */
     uint64_t from;                         /* the next id */
     uint64_t slots;                        /* a hash of the space's, whose texts are in batches */
+    bool fresh;                            /* of the batch nothing was answered, or waited for */
     size_t at;                             /* in the batch: items below are answered */
     size_t read_from, read_to;             /* `ops` are of these */
     bool ended;                            /* all is listed, but the last line is not said */

@@ -54,7 +54,8 @@ struct fake {
     uint64_t recycle;
     uint64_t recycled;
     uint64_t maintained;
-    bool full;
+    bool full, jammed, crowded;
+    uint64_t crowded_out;
     uint64_t reads_longest, adds_longest;
     uint64_t changes;
     uint64_t clears;
@@ -157,6 +158,11 @@ static void fail(struct engine_op *op, enum engine_error error)
 static void read_one(struct fake *fake, struct engine_op *op)
 {
     CHECK(op->scratch[0] == hash_u64(op->id)); /* it was prepared */
+    if (fake->crowded) {
+        fail(op, ENGINE_E_BUSY);
+        fake->crowded_out++;
+        return;
+    }
     if (waits(fake, op)) {
         return;
     }
@@ -620,6 +626,24 @@ void fake_engine_break(struct engine *engine, uint64_t id)
     pthread_mutex_unlock(&fake->lock);
 }
 
+void fake_engine_crowd(struct engine *engine, bool crowded)
+{
+    struct fake *fake = fake_of(engine);
+
+    pthread_mutex_lock(&fake->lock);
+    fake->crowded = crowded;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_engine_jam(struct engine *engine)
+{
+    struct fake *fake = fake_of(engine);
+
+    pthread_mutex_lock(&fake->lock);
+    fake->jammed = true;
+    pthread_mutex_unlock(&fake->lock);
+}
+
 void fake_engine_fill(struct engine *engine, bool full)
 {
     struct fake *fake = fake_of(engine);
@@ -688,6 +712,11 @@ static uint64_t figure(struct engine *engine, const uint64_t *at)
 uint64_t fake_engine_reads_longest(struct engine *engine)
 {
     return figure(engine, &fake_of(engine)->reads_longest);
+}
+
+uint64_t fake_engine_crowded_out(struct engine *engine)
+{
+    return figure(engine, &fake_of(engine)->crowded_out);
 }
 
 uint64_t fake_engine_adds_longest(struct engine *engine)

@@ -27,6 +27,11 @@ void fake_engine_release(struct engine *engine, uint64_t id);
 void fake_engine_await(struct engine *engine, size_t n);
 /* Reads of id end in ENGINE_E_READ_FAILED. */
 void fake_engine_break(struct engine *engine, uint64_t id);
+/* Reads end in ENGINE_E_BUSY, as where the queue of disk reads is full. */
+void fake_engine_crowd(struct engine *engine, bool crowded);
+uint64_t fake_engine_crowded_out(struct engine *engine); /* reads that have ended so */
+/* DELETE ends in ENGINE_E_BUSY. */
+void fake_engine_jam(struct engine *engine);
 /* SET, ADD, REPLACE, CAS, INCR and DECR end in ENGINE_E_OUT_OF_MEMORY. */
 void fake_engine_fill(struct engine *engine, bool full);
 

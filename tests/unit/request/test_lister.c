@@ -28,6 +28,7 @@ static struct harness harness;
 static _Atomic bool goes_on; /* the lister makes steps */
 static _Atomic bool ended;   /* there is nothing more to list */
 static _Atomic bool stepped; /* it has made one */
+static _Atomic bool one;     /* all there is to list is a record of id 1, read by the worker */
 
 enum engine_collect_end __wrap_counter_collect(struct engine *engine, struct engine_collect *to);
 enum engine_collect_end __wrap_counter_collect(struct engine *engine, struct engine_collect *to)
@@ -41,13 +42,18 @@ enum engine_collect_end __wrap_counter_collect(struct engine *engine, struct eng
         }
         usleep(LOOK_US);
     }
+    if (one) {
+        engine_collect_make_room(to);
+        engine_collect_add(to, 1);
+        engine_collect_settle(to, true);
+    }
     to->ended = true;
     return *to->stop ? ENGINE_COLLECT_STOPPED : ENGINE_COLLECT_DONE;
 }
 
 static void start(uint64_t wait_us)
 {
-    goes_on = ended = stepped = false;
+    goes_on = ended = stepped = one = false;
     harness_init(&harness, 1);
     harness.wait_us = wait_us;
     harness.settings.list_keys = true;
@@ -99,11 +105,49 @@ static void test_goes_on(void **state)
     harness_fini(&harness);
 }
 
+/* There is no room for the reads of a list: it asks once a tick, as long as any may wait. */
+static void test_crowded(void **state)
+{
+    (void)state;
+    start(1);
+    int fd = harness_connect(&harness);
+
+    ended = one = true;
+    fake_engine_crowd(harness.store, true);
+    harness_ask(fd, LIST, HEAD "SERVER_ERROR disk read failed\r\n");
+    harness_expect_closed(fd);
+    assert_in_range(fake_engine_crowded_out(harness.store), 2, 3); /* and one for a tick at once */
+    close(fd);
+    harness_fini(&harness);
+}
+
+static void test_room_comes(void **state)
+{
+    (void)state;
+    start(SERVER_WAIT_US);
+    int fd = harness_connect(&harness);
+
+    harness_ask(fd, "set f:1 0 0 3\r\n1,2\r\n", "STORED\r\n");
+    ended = one = true;
+    fake_engine_crowd(harness.store, true);
+    harness_ask(fd, LIST, HEAD);
+    while (fake_engine_crowded_out(harness.store) == 0) {
+        usleep(LOOK_US);
+    }
+    fake_engine_crowd(harness.store, false);
+    harness_expect(fd, "1 1,2\r\nEND\r\n");
+    assert_in_range(fake_engine_crowded_out(harness.store), 1, 3);
+    close(fd);
+    harness_fini(&harness);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hangs),
         cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_crowded),
+        cmocka_unit_test(test_room_comes),
     };
 
     log_setup("test_lister", LOG_LEVEL_ERROR);
