@@ -12,7 +12,7 @@ static bool may_create(const struct counter *counter, const struct engine_op *op
     switch (op->verb) {
     case ENGINE_SET:
     case ENGINE_ADD:
-        return true;
+        return !op->expires;
     case ENGINE_INCR:
     case ENGINE_DECR:
         return !counter->engine.role_cache || op->create_initial;
@@ -285,6 +285,12 @@ static bool adds(const struct engine_op *op)
     return op->verb == ENGINE_INCR || op->verb == ENGINE_DECR;
 }
 
+/* Leaves nothing of what its key names, if it is carried out. */
+static bool deletes(const struct engine_op *op)
+{
+    return op->verb == ENGINE_DELETE || (op->expires && !adds(op));
+}
+
 static enum engine_error parse_operand(const struct counter *counter, const struct engine_op *op,
                                        struct intent *intent)
 {
@@ -345,7 +351,7 @@ static void counter_change_below(struct counter *counter, struct engine_op *op,
     struct counter_values none = {0};
     edit->after = none;
     op->status = edit->decide(edit, false, &none, &edit->after);
-    if (op->status == ENGINE_DONE) {
+    if (op->status == ENGINE_DONE && edit->after.set != 0) {
         fail(op, ENGINE_E_ID_BELOW);
     }
 }
@@ -374,7 +380,7 @@ static void counter_change_edit(struct counter *counter, struct engine_op *op,
     edit.named = counter_op_slots(counter, op);
     edit.decide = adds(op) ? decide_add : decide_write;
     edit.context = intent;
-    edit.deleted_hidden = op->verb == ENGINE_DELETE && op->slot == ENGINE_SLOT_RECORD;
+    edit.deleted_hidden = deletes(op) && op->slot == ENGINE_SLOT_RECORD;
     op->error = ENGINE_E_NONE;
     if (UNLIKELY(!counter_op_table(op))) {
         counter_change_below(counter, op, &edit);
@@ -487,6 +493,10 @@ static __attribute__((noinline)) void change_edit(struct counter *counter, struc
     if (error != ENGINE_E_NONE) {
         fail(op, error);
         return;
+    }
+    if (UNLIKELY(deletes(op))) { /* the values of a write that expires are only judged */
+        intent.written = counter_op_slots(counter, op);
+        intent.operand.set = 0;
     }
     if (!set_simply(counter, op, &intent, sink)) {
         counter_change_edit(counter, op, &intent, sink);

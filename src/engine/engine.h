@@ -18,8 +18,8 @@
  * REPLACE, CAS, INCR and DECR that find it forget what they would have changed, since the store
  * that the cache is of has other numbers by now.
  *
- * A write of an existence key that `expires` adds nothing and removes what is there, as if it had
- * been carried out and deleted at once; where deletes are off and it is there:
+ * A write of an id that `expires` stores nothing and removes what is there, as if it had been
+ * carried out and deleted at once; of an existence key that is there where deletes are off:
  * ENGINE_E_DELETES_OFF.
  *
  * Thread rule: all functions may be called by any number of workers at once, inside the barrier
@@ -143,7 +143,7 @@ struct engine_op {
     bool create_initial; /* INCR, DECR: an absent one becomes `initial`, the delta not applied */
     bool create_never;   /* INCR, DECR: an absent one stays absent, whatever the role */
     bool want_cas;       /* READ, and changes that end in DONE: the token then into `cas_now` */
-    bool expires;        /* existence keys, writes: it is to be gone at once */
+    bool expires;        /* ids, SET ADD REPLACE CAS: it is to be gone at once */
     uint32_t flags;      /* plain, writes: kept with the value; TOUCH: those kept with it */
     bool touch;          /* plain, INCR and DECR: what is there expires … */
     uint64_t touch_s;    /* … at that second, as expires_s */

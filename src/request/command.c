@@ -309,9 +309,7 @@ const struct command *command_find_look(const struct space *space, enum key_kind
 
 bool command_deletes_after(enum verb verb, enum key_kind kind)
 {
-    bool writes = verb == VERB_SET || verb == VERB_ADD || verb == VERB_REPLACE || verb == VERB_CAS;
-
-    return kind != KEY_PLAIN && (verb == VERB_GAT || (writes && kind != KEY_MEMBER));
+    return kind != KEY_PLAIN && verb == VERB_GAT;
 }
 
 bool command_exptime_past(int64_t exptime)

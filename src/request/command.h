@@ -130,9 +130,9 @@ static inline bool command_has_keys(enum verb verb)
 }
 
 /*
- * Returns whether what a command of this verb wrote or read must be deleted afterwards when the
- * exptime is past. Writes of existence keys need not: their engine is told (engine_op.expires),
- * because what is once added stays in a filter.
+ * Returns whether what a command of this verb read must be deleted afterwards when the exptime is
+ * past. Writes are not taken back: their engine is told (engine_op.expires), because a delete may
+ * find no room, and what is once added stays in a filter.
  */
 bool command_deletes_after(enum verb verb, enum key_kind kind);
 

@@ -39,6 +39,7 @@ static enum engine_status delete_now(struct dispatch_worker *worker, struct disp
 
     op->verb = ENGINE_DELETE;
     op->compare = false; /* a token was judged by what came before */
+    op->expires = false;
     engine->functions->prepare(engine, &op, 1);
     change_key(worker, key);
     return op->status;
@@ -51,23 +52,6 @@ enum engine_status dispatch_delete(struct dispatch_worker *worker, const struct 
         (void)dispatch_wait_op(worker, request, key->space->engine, &key->op);
     }
     return key->op.status;
-}
-
-/* Deletes the key of a write with a past exptime, or of one that role cache had no room for. False:
- * pending. */
-static bool finish_with_delete(struct dispatch_worker *worker, const struct request *request,
-                               struct dispatch_key *key)
-{
-    struct command_result *result = &worker->result;
-    enum engine_status status = dispatch_delete(worker, request, key);
-
-    if (result->dropped) { /* whatever came of it: nothing more can be done */
-        return true;
-    }
-    if (status == ENGINE_ERROR) {
-        command_refuse(key->space, &key->op, dispatch_figures_of(worker, key->space), result);
-    }
-    return status != ENGINE_PENDING;
 }
 
 static void count_one(struct dispatch_worker *worker, const struct request *request,
@@ -112,11 +96,8 @@ end_one(struct dispatch_worker *worker, const struct request *request, struct di
     command_finish(key->command, key->space, &key->op, worker->metrics,
                    dispatch_figures_of(worker, key->space), result);
     count_one(worker, request, key);
-    bool expires = key->delete_after && !result->refused &&
-                   key->command->call != COMMAND_CALL_NONE && key->op.status == ENGINE_DONE;
-
-    if (UNLIKELY(expires || result->dropped) && !finish_with_delete(worker, request, key)) {
-        return DISPATCH_PENDING;
+    if (UNLIKELY(result->dropped)) { /* whatever comes of it: nothing more can be done */
+        (void)dispatch_delete(worker, request, key);
     }
     dispatch_reply(worker, request, &result->reply);
     return DISPATCH_DONE;
@@ -130,8 +111,7 @@ enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct 
 
     if (LIKELY(call == COMMAND_CALL_CHANGE)) {
         change_key(worker, key);
-        if (LIKELY(key->op.status == ENGINE_DONE && !key->delete_after) &&
-            LIKELY(key->space != worker->spaces->plain)) {
+        if (LIKELY(key->op.status == ENGINE_DONE) && LIKELY(key->space != worker->spaces->plain)) {
             command_count_done(key->command, worker->metrics,
                                dispatch_figures_of(worker, key->space), 1);
             command_done(key->command, key->space, &key->op, &worker->result.reply);

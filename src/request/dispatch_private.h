@@ -50,7 +50,7 @@ struct dispatch_key {
     struct engine_op op;
     const struct command *command;
     struct space *space; /* NULL: of no space */
-    bool delete_after;   /* its exptime is past: it runs alone and is deleted afterwards */
+    bool delete_after;   /* read, its exptime is past: it runs alone and is deleted afterwards */
     struct engine_extended *extended; /* plain: room for the operation's, if it has one */
 };
 

@@ -125,7 +125,7 @@ static inline void fill_change(const struct dispatch_worker *worker, const struc
         op->create_initial = false;
         op->create_never = true;
     }
-    op->expires = past && kind == KEY_MEMBER;
+    op->expires = past && kind != KEY_PLAIN;
     if (UNLIKELY(kind == KEY_PLAIN)) {
         fill_plain(request, key);
     }
@@ -164,7 +164,7 @@ find_command(const struct request *request, bool past, enum key_kind kind, struc
     if (request->plain_only || request->extended != NULL) {
         command = command_find_extended(command, request, kind);
     }
-    key->delete_after = past && look == NULL && command_deletes_after(request->verb, kind);
+    key->delete_after = past && command_deletes_after(request->verb, kind);
     return command;
 }
 

@@ -772,6 +772,79 @@ static void test_spilled_counted_once(void **unused)
     close_space(engine);
 }
 
+static uint64_t token_there(struct engine *engine, int slot)
+{
+    struct counters_call call;
+    counters_call_init(&call, ENGINE_READ, slot, 1, NO_TEXT);
+    call.op.want_cas = true;
+    return counters_run(engine, &call, change_sink_null()) == ENGINE_DONE ? call.op.cas_now : 0;
+}
+
+/* A write that expires, of a record or of its first slot, with the token that is there or another.
+ */
+static void expire(struct engine *engine, enum engine_verb verb, int slot, bool other,
+                   enum engine_status expected)
+{
+    struct counters_call call;
+    struct counters_sink sink;
+    const uint64_t before = token_there(engine, slot);
+    counters_call_init(&call, verb, slot, 1, slot == REC ? "5,6,7,8" : "5");
+    call.op.expires = call.op.want_cas = true;
+    call.op.cas = before + other;
+    counters_sink_init(&sink);
+    sink.full = true;
+    assert_int_equal(counters_run(engine, &call, &sink.sink), ENGINE_ERROR);
+    assert_true(token_there(engine, slot) == before);
+    sink.full = false;
+    assert_int_equal(counters_run(engine, &call, &sink.sink), expected);
+    const bool goes = expected == ENGINE_DONE && before != 0 && verb != ENGINE_ADD;
+    assert_int_equal(sink.put, goes); /* one change, so no half of it can be refused */
+    assert_true(token_there(engine, slot) == (goes ? 0 : before));
+    assert_true(expected != ENGINE_DONE || call.op.cas_now == 0);
+    counter_check(engine);
+}
+
+/* Judged as any other write; what its key names is gone at once, and nothing comes to be. */
+static void test_expiring(void **unused)
+{
+    static const struct {
+        enum engine_verb verb;
+        bool other;
+        enum engine_status there, absent;
+    } rows[] = {
+        {ENGINE_SET, false, ENGINE_DONE, ENGINE_DONE},
+        {ENGINE_ADD, false, ENGINE_EXISTS, ENGINE_DONE},
+        {ENGINE_REPLACE, false, ENGINE_DONE, ENGINE_ABSENT},
+        {ENGINE_CAS, false, ENGINE_DONE, ENGINE_ABSENT},
+        {ENGINE_CAS, true, ENGINE_EXISTS, ENGINE_ABSENT},
+    };
+    (void)unused;
+    for (size_t i = 0; i < 4 * sizeof(rows) / sizeof(rows[0]); i++) {
+        const int slot = i & 1 ? REC : 0;
+        struct engine *engine = open_space(SLOTS, i & 2);
+        struct counters_call call;
+        expire(engine, rows[i / 4].verb, slot, rows[i / 4].other, rows[i / 4].absent);
+        assert_int_equal(items(engine, ENGINE_MEMORY_TABLES), 0);
+        assert_int_equal(items(engine, ENGINE_MEMORY_EXTEND), 0);
+        counters_do(engine, &call, ENGINE_SET, REC, 1, "1,2,3,4");
+        expire(engine, rows[i / 4].verb, slot, rows[i / 4].other, rows[i / 4].there);
+        counters_do(engine, &call, ENGINE_READ, 1, 1, NO_TEXT);
+        assert_true(call.op.status == ENGINE_DONE || slot == REC); /* no other slot goes */
+        close_space(engine);
+    }
+    struct engine *engine = open_space(SLOTS, false);
+    struct counters_call call;
+    counters_call_init(&call, ENGINE_SET, 0, 1, "x");
+    call.op.expires = true;
+    assert_int_equal(counters_run(engine, &call, change_sink_null()), ENGINE_ERROR);
+    assert_int_equal(call.op.error, ENGINE_E_NOT_A_NUMBER);
+    counters_call_init(&call, ENGINE_INCR, REC, 1, "5,,,");
+    call.op.expires = true; /* which it is not asked for */
+    assert_int_equal(counters_run(engine, &call, change_sink_null()), ENGINE_DONE);
+    assert_true(token_there(engine, 0) != 0);
+    close_space(engine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -791,6 +864,7 @@ int main(void)
         cmocka_unit_test(test_reconfigure_role_and_refusal),
         cmocka_unit_test(test_stats_and_size),
         cmocka_unit_test(test_spilled_counted_once),
+        cmocka_unit_test(test_expiring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

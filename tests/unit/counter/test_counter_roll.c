@@ -185,6 +185,9 @@ static void expect_below(struct engine *engine, uint64_t id)
         assert_int_equal(call.op.status, cases[i].status);
         assert_int_equal(call.op.error, cases[i].error);
     }
+    counters_call_init(&call, ENGINE_SET, 0, id, "1");
+    call.op.expires = true; /* nothing is to come to be */
+    assert_int_equal(counters_run(engine, &call, change_sink_null()), ENGINE_DONE);
     counters_call_init(&call, ENGINE_INCR, 0, id, "1");
     call.op.create_never = true;
     assert_int_equal(counters_run(engine, &call, change_sink_null()), ENGINE_ABSENT);

@@ -216,7 +216,7 @@ static void store(struct entry *entry, struct engine_op *op)
         fail(op, ENGINE_E_RECORD_FIELDS);
         return;
     }
-    entry->there = true;
+    entry->there = !op->expires;
     entry->length = op->text_length;
     memcpy(entry->text, op->text, op->text_length);
     op->status = ENGINE_DONE;
@@ -274,7 +274,9 @@ static void change_one(struct fake *fake, struct engine_op *op)
 {
     struct entry *entry = entry_of(fake, op->id, op->slot);
 
-    if (op->verb == ENGINE_DELETE) {
+    if (op->verb == ENGINE_DELETE && fake->jammed) {
+        fail(op, ENGINE_E_BUSY);
+    } else if (op->verb == ENGINE_DELETE) {
         op->status = entry->there ? ENGINE_DONE : ENGINE_ABSENT;
         entry->there = false;
     } else if (fake->full) {

@@ -260,8 +260,8 @@ static void test_exptime(void **state)
     assert_false(command_exptime_past(now + 1000));
     assert_int_equal(command_find(VERB_TOUCH, KEY_SLOT, true)->verb, ENGINE_DELETE);
     assert_int_equal(command_find(VERB_SET, KEY_SLOT, true)->verb, ENGINE_SET);
-    assert_true(command_deletes_after(VERB_SET, KEY_SLOT));
-    assert_false(command_deletes_after(VERB_SET, KEY_MEMBER));
+    assert_false(command_deletes_after(VERB_SET, KEY_SLOT));
+    assert_false(command_deletes_after(VERB_GAT, KEY_PLAIN));
     assert_true(command_deletes_after(VERB_GAT, KEY_MEMBER));
     assert_false(command_deletes_after(VERB_TOUCH, KEY_SLOT));
     assert_false(command_deletes_after(VERB_GET, KEY_SLOT));

@@ -95,6 +95,23 @@ static void test_past_exptime_deletes(void **state)
     close(fd);
 }
 
+/* It is one change: what was stored and could not be deleted would be a refusal that changed
+ * something. */
+static void test_past_exptime_is_one_change(void **state)
+{
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    fake_engine_jam(harness.store);
+    harness_ask(fd, "add f:1.a 0 -1 1\r\n5\r\nget f:1.a\r\n", "STORED\r\nEND\r\n");
+    harness_ask(fd, "set f:1.a 0 0 1\r\n5\r\nadd f:1.a 0 -1 1\r\n6\r\nget f:1.a\r\n",
+                "STORED\r\nNOT_STORED\r\nVALUE f:1.a 0 1\r\n5\r\nEND\r\n");
+    harness_ask(fd, "set f:1.a 0 -1 1\r\n5\r\nget f:1.a\r\n", "STORED\r\nEND\r\n");
+    harness_ask(fd, "set f:1.a 0 0 1\r\n5\r\ntouch f:1.a -1\r\nget f:1.a\r\n",
+                "STORED\r\nSERVER_ERROR busy\r\nVALUE f:1.a 0 1\r\n5\r\nEND\r\n");
+    close(fd);
+}
+
 /* Every request sees all earlier ones, and neighbouring reads are one call. */
 static void test_order_in_a_batch(void **state)
 {
@@ -633,6 +650,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HARNESS_TEST(test_each_command, &usual),
         HARNESS_TEST(test_past_exptime_deletes, &usual),
+        HARNESS_TEST(test_past_exptime_is_one_change, &usual),
         HARNESS_TEST(test_order_in_a_batch, &usual),
         HARNESS_TEST(test_neighbours_differ, &usual),
         HARNESS_TEST(test_increments_together, &usual),
