@@ -207,7 +207,9 @@ static bool take_lock(struct data *data, char error[DATA_ERROR_MAX])
                    ? data_refuse(error,
                                  "data directory %s is in use by another rollcalld (pid %ld)",
                                  data->directory, lock->holder)
-                   : data_refuse(error, "data directory %s is in use by another rollcalld",
+                   : data_refuse(error,
+                                 "data directory %s is in use by another rollcalld, or by a verb "
+                                 "such as rollcall verify",
                                  data->directory);
     default:
         return refuse_errno(data, "cannot be locked", error);

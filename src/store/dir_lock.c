@@ -3,11 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define PID_TEXT_MAX 32
+
+/* The last that signed may be gone, and the holder one that does not. */
+static bool is_alive(long pid)
+{
+    return kill((pid_t)pid, 0) == 0 || errno == EPERM;
+}
 
 static long read_holder(struct vfs *vfs, const char *directory)
 {
@@ -19,7 +26,7 @@ static long read_holder(struct vfs *vfs, const char *directory)
     ssize_t length = vfs_read_all(vfs, fd, text, sizeof(text) - 1, 0);
     vfs->functions->close(vfs, fd);
     long pid = length > 0 ? strtol(text, NULL, 10) : 0;
-    return pid > 0 ? pid : 0;
+    return pid > 0 && is_alive(pid) ? pid : 0;
 }
 
 static bool is_held(int error)
@@ -75,12 +82,10 @@ enum dir_lock_result dir_lock_take(struct vfs *vfs, const char *directory, struc
     return take_either(vfs, directory, O_CREAT, lock);
 }
 
-bool dir_lock_is_held(struct vfs *vfs, const char *directory)
+enum dir_lock_result dir_lock_take_reading(struct vfs *vfs, const char *directory,
+                                           struct dir_lock *lock)
 {
-    struct dir_lock lock;
-    bool held = take_either(vfs, directory, 0, &lock) == DIR_LOCK_HELD;
-    dir_lock_give(&lock);
-    return held;
+    return take_either(vfs, directory, 0, lock);
 }
 
 bool dir_lock_sign(struct vfs *vfs, const char *directory)

@@ -29,7 +29,7 @@ struct dir_lock {
     int directory;   /* open on it */
     int fd;          /* what is locked: that, or DIR/lock */
     bool weak;       /* on DIR/lock, which must not be removed */
-    long holder;     /* HELD: the process that has it; 0: not known */
+    long holder;     /* HELD: the process that has it; 0: not known, or it has not signed */
 };
 
 enum dir_lock_result {
@@ -40,10 +40,12 @@ enum dir_lock_result {
 
 /* Makes no file, but DIR/lock where it is weak. */
 enum dir_lock_result dir_lock_take(struct vfs *vfs, const char *directory, struct dir_lock *lock);
+/* The same for one that changes nothing: it makes no file, and does not sign. Where the lock is
+ * weak and DIR/lock is not there, or may not be written: FAILED. */
+enum dir_lock_result dir_lock_take_reading(struct vfs *vfs, const char *directory,
+                                           struct dir_lock *lock);
 /* Writes the process id for others to name. False: errno. */
 bool dir_lock_sign(struct vfs *vfs, const char *directory);
-/* For a look beside the holder; makes no file. */
-bool dir_lock_is_held(struct vfs *vfs, const char *directory);
 /* Ends lock.vfs with it. Not taken: no-op. */
 void dir_lock_give(struct dir_lock *lock);
 

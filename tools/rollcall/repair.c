@@ -230,8 +230,12 @@ enum verb_exit repair_directory(struct vfs *vfs, const struct repair_options *op
     case DIR_LOCK_TAKEN:
         break;
     case DIR_LOCK_HELD:
-        return verb_complain(errors, "%s: a daemon is running on it (pid %ld): stop it first",
-                             options->directory, lock.holder);
+        return lock.holder > 0
+                   ? verb_complain(errors, "%s: a daemon is running on it (pid %ld): stop it first",
+                                   options->directory, lock.holder)
+                   : verb_complain(errors,
+                                   "%s: a daemon is running on it, or another verb: stop it first",
+                                   options->directory);
     case DIR_LOCK_FAILED:
         return verb_complain(errors, "%s: %s", options->directory, strerror(errno));
     }

@@ -260,16 +260,26 @@ enum verb_exit verify_locked(struct vfs *vfs, const struct verify_options *optio
 enum verb_exit verify_directory(struct vfs *vfs, const struct verify_options *options, FILE *out,
                                 FILE *errors)
 {
-    if (!dir_lock_is_held(vfs, options->directory)) {
+    struct dir_lock lock;
+
+    switch (dir_lock_take_reading(vfs, options->directory, &lock)) {
+    case DIR_LOCK_TAKEN: /* a daemon that began now would change what is looked at */
+        break;
+    case DIR_LOCK_HELD:
+        if (!options->quiet) {
+            verb_complain(errors,
+                          "%s: a daemon is running on it, or another verb: this is a look at what "
+                          "is changing; stop it for a verdict that lasts",
+                          options->directory);
+        }
+        return beside_daemon(vfs, options, out, errors);
+    case DIR_LOCK_FAILED: /* it may be looked at all the same */
         return verify_locked(vfs, options, out, errors);
     }
-    if (!options->quiet) {
-        verb_complain(errors,
-                      "%s: a daemon is running on it: this is a look at what is changing; stop it "
-                      "for a verdict that lasts",
-                      options->directory);
-    }
-    return beside_daemon(vfs, options, out, errors);
+    enum verb_exit status = verify_locked(lock.vfs, options, out, errors);
+
+    dir_lock_give(&lock);
+    return status;
 }
 
 /* ---- the command line ---- */
@@ -285,7 +295,8 @@ static const struct arguments verify_line = {
     .examples = "  rollcall verify /var/lib/rollcall\n",
     .does =
         "Reads a data directory whole and checks every checksum, order and count: MANIFEST, the\n"
-        "files it names, the journal. Changes nothing. A line for each finding, then a summary.",
+        "files it names, the journal. Changes nothing. A line for each finding, then a summary.\n"
+        "A daemon that is started meanwhile is refused; one that runs is not disturbed.",
     .ends =
         "A torn end of the journal is no damage: a kill or a power cut leaves it, the next start\n"
         "cuts it off. Files that are left over are none either: the next start deletes them.\n"

@@ -4,6 +4,7 @@
 #include "tests/unit/store/files.h"
 
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define DIRECTORY "/data"
@@ -24,13 +25,22 @@ static int teardown(void **state)
     return 0;
 }
 
+static bool is_free(struct vfs *vfs)
+{
+    struct dir_lock lock;
+    bool taken = dir_lock_take_reading(vfs, DIRECTORY, &lock) == DIR_LOCK_TAKEN;
+    dir_lock_give(&lock);
+    return taken;
+}
+
 static void expect(struct vfs *vfs, enum dir_lock_result wanted, long holder)
 {
     struct dir_lock lock;
     assert_int_equal(dir_lock_take(vfs, DIRECTORY, &lock), wanted);
     assert_int_equal(lock.holder, holder);
     assert_null(lock.vfs); /* there is nothing to give back */
-    assert_int_equal(dir_lock_is_held(vfs, DIRECTORY), true);
+    assert_int_equal(dir_lock_take_reading(vfs, DIRECTORY, &lock), wanted);
+    assert_int_equal(lock.holder, holder);
     dir_lock_give(&lock);
 }
 
@@ -39,7 +49,7 @@ static void test_taken(void **state)
     struct vfs *vfs = vfs_sim_vfs(*state);
     struct dir_lock lock;
     char signature[32];
-    assert_false(dir_lock_is_held(vfs, DIRECTORY));
+    assert_true(is_free(vfs));
     assert_int_equal(dir_lock_take(vfs, DIRECTORY, &lock), DIR_LOCK_TAKEN);
     assert_false(lock.weak);
     assert_false(files_exist(vfs, LOCK_FILE));
@@ -58,7 +68,28 @@ static void test_taken(void **state)
     dir_lock_give(&lock);
     assert_null(lock.vfs);
     dir_lock_give(&lock);
-    assert_false(dir_lock_is_held(vfs, DIRECTORY));
+    assert_true(is_free(vfs));
+}
+
+/* One that reads has it as any other, and a process that is gone is not named for it. */
+static void test_reading(void **state)
+{
+    struct vfs *vfs = vfs_sim_vfs(*state);
+    struct dir_lock lock;
+    char signature[32];
+    pid_t gone = fork();
+    if (gone == 0) {
+        _exit(0);
+    }
+    assert_int_equal(waitpid(gone, NULL, 0), gone);
+    assert_int_equal(dir_lock_take_reading(vfs, DIRECTORY, &lock), DIR_LOCK_TAKEN);
+    assert_false(files_exist(vfs, LOCK_FILE));
+    expect(vfs, DIR_LOCK_HELD, 0);
+    snprintf(signature, sizeof(signature), "%ld\n", (long)gone);
+    files_write(vfs, LOCK_FILE, signature, false);
+    expect(vfs, DIR_LOCK_HELD, 0);
+    dir_lock_give(&lock);
+    assert_true(is_free(vfs));
 }
 
 static void test_killed(void **state)
@@ -76,19 +107,21 @@ static void test_weak(void **state)
 {
     struct vfs *vfs = vfs_sim_vfs(*state);
     struct dir_lock lock;
+    char signature[32];
     const struct vfs_sim_fault no_directories = {
         .op = VFS_SIM_LOCK, .first = 1, .times = 1, .error = EBADF};
     vfs_sim_fault(*state, &no_directories);
-    assert_false(dir_lock_is_held(vfs, DIRECTORY));
-    assert_false(files_exist(vfs, LOCK_FILE)); /* a look makes none */
-    files_write(vfs, LOCK_FILE, "4711", false);
+    assert_false(is_free(vfs)); /* there is nothing to lock */
+    assert_false(files_exist(vfs, LOCK_FILE));
+    snprintf(signature, sizeof(signature), "%ld", (long)getppid());
+    files_write(vfs, LOCK_FILE, signature, false);
     vfs_sim_fault(*state, &no_directories);
     assert_int_equal(dir_lock_take(vfs, DIRECTORY, &lock), DIR_LOCK_TAKEN);
     assert_true(lock.weak);
     vfs_sim_fault(*state, &no_directories);
     struct dir_lock other;
     assert_int_equal(dir_lock_take(vfs, DIRECTORY, &other), DIR_LOCK_HELD);
-    assert_int_equal(other.holder, 4711);
+    assert_int_equal(other.holder, getppid());
     dir_lock_give(&lock);
 }
 
@@ -102,7 +135,7 @@ static void test_failed(void **state)
     assert_int_equal(dir_lock_take(vfs, DIRECTORY, &lock), DIR_LOCK_FAILED);
     assert_int_equal(errno, EIO);
     assert_false(files_exist(vfs, LOCK_FILE)); /* nor was it tried there */
-    assert_false(dir_lock_is_held(vfs, DIRECTORY));
+    assert_false(is_free(vfs));
     dir_lock_give(&lock);
 }
 
@@ -111,10 +144,7 @@ static void test_failed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT(test_taken),
-        UNIT(test_killed),
-        UNIT(test_weak),
-        UNIT(test_failed),
+        UNIT(test_taken), UNIT(test_reading), UNIT(test_killed), UNIT(test_weak), UNIT(test_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

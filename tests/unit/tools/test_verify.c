@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/dir_lock.h"
 #include "store/journal_format.h"
 #include "store/table_file_format.h"
 
@@ -169,6 +170,36 @@ static void test_daemon(void **state)
     fclose(held);
     verify(run);
     assert_string_equal(run->said.errors_text, "");
+}
+
+static struct said_run *being_read;
+static unsigned tried;
+
+/* Reads a directory's names as the system does, once a daemon has tried to begin on it. */
+static int list_tried(struct vfs *vfs, const char *path, vfs_entry_fn *entry, void *context)
+{
+    struct dir_lock lock;
+    (void)vfs;
+    tried++;
+    assert_int_equal(dir_lock_take(vfs_real(), being_read->data->directory, &lock), DIR_LOCK_HELD);
+    assert_int_equal(lock.holder, 0); /* DIR/lock names nobody that lives */
+    return vfs_real()->functions->list(vfs_real(), path, entry, context);
+}
+
+/* What is looked at stays as it is: no daemon begins meanwhile, and one may afterwards. */
+static void test_locked(void **state)
+{
+    struct vfs_functions functions = *data_only_read()->functions;
+    struct vfs vfs = {&functions};
+    struct dir_lock lock;
+    being_read = *state;
+    tried = 0;
+    functions.list = list_tried;
+    assert_int_equal(verify_at(*state, &vfs, being_read->data->directory, false), VERB_SOUND);
+    assert_true(tried > 0);
+    assert_string_equal(being_read->said.errors_text, "");
+    assert_int_equal(dir_lock_take(vfs_real(), being_read->data->directory, &lock), DIR_LOCK_TAKEN);
+    dir_lock_give(&lock);
 }
 
 /* ---- flipped bits ---- */
@@ -573,6 +604,7 @@ int main(void)
         UNIT(test_killed),
         UNIT(test_leftovers),
         UNIT(test_daemon),
+        UNIT(test_locked),
         UNIT(test_flip_manifest),
         UNIT(test_flip_table),
         UNIT(test_flip_journal),
