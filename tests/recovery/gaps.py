@@ -45,8 +45,8 @@ BUSY, NO_TABLE, TOO_FAR = (b"SERVER_ERROR busy", b"SERVER_ERROR no table free",
 # and the id's own takes more, none is refused for want of one: changes overran dumps, or a dumped filter takes no
 # more members than it was made for. A change waits for a merge when the overlay is full, and is busy where that
 # takes five seconds. Only ids above the tables may find no room though a table is free, where that for ids apart is
-# full of strays: of a stream that leaps over it the first id is too far, as nobody knows of more; up to the
-# sixteenth, in each space, no table is open yet.
+# full of strays (APART_FULL): of a stream that leaps over it the first id is too far, as nobody knows of more; up to
+# the sixteenth, in each space, no table is open yet.
 REFUSED_MAX = {
     STREAM: {NO_TABLE: 0.001, BUSY: 0.002},
     LEAPT: {NO_TABLE: 0.01, BUSY: 0.002, TOO_FAR: 2 / AFTER_LEAP},
@@ -54,6 +54,11 @@ REFUSED_MAX = {
     FAR: {NO_TABLE: 0.01, BUSY: 0.002, TOO_FAR: 0.02},
     OLD: {NO_TABLE: 0.01, BUSY: 0.002},
 }
+
+# Bytes of the room apart that a table is worth at least, and of a place there. It may be full from three quarters on.
+APART_BYTES = {"feed": 8192, "liked": 4096}
+APART_PLACE, APART_FULL = {"feed": 64 / 3, "liked": 64 / 2}, 0.75
+
 
 class Stream:
     """Which id comes next."""
@@ -95,6 +100,7 @@ class Test:
                            every=self.rng.choice(("100ms", "300ms", "2s")))
         self.likes, self.readers = {}, {}  # id -> its number; id -> is u0 there? None: deleted
         self.old = []
+        self.figures = {}  # `stats spaces`, as a batch is sent
         self.sent = dict.fromkeys(REFUSED_MAX, 0)  # kind -> commands
         self.refused = {}  # (kind, reason) -> how many of them
         self.daemon = self.client = None
@@ -135,6 +141,7 @@ class Test:
         kinds = dict(self.stream.choose(self.old) for _ in range(BATCH))
         ids = list(kinds)
         commands = [self.command(one) for one in ids]
+        self.figures = self.client.stats(b"spaces")
         self.client.socket.sendall(b"".join(command[0] for command in commands))
         for one, command, line in zip(ids, commands, self.answers(len(ids))):
             sent, done, liked, value = command
@@ -145,16 +152,29 @@ class Test:
             elif line in REFUSED_MAX[kinds[one]]:
                 key = (kinds[one], line)
                 self.refused[key] = self.refused.get(key, 0) + 1
-                if line == NO_TABLE and kinds[one] not in (LEAPT, FAR) and one <= self.stream.place:
-                    self.check_table(one, judge.SPACES["member" if liked else "counter"])
+                if line in (NO_TABLE, TOO_FAR):
+                    above = kinds[one] in (LEAPT, FAR) or one > self.stream.place
+                    self.check_table(one, judge.SPACES["member" if liked else "counter"], line, above)
             else:
                 raise Failure("%s: %r is answered %r" % (kinds[one], sent, line))
 
-    def check_table(self, one, space):
-        """An id was just refused for want of a table: is none free?"""
-        free = int(self.client.stats(b"spaces")[space + ":spare"])
-        if free > 0 and not is_closed(judge.Tables(self.client.tables(space), space).of(one), "dump"):
-            raise Failure("%s:%d: %s, but %d tables are free" % (space, one, NO_TABLE.decode(), free))
+    def check_table(self, one, space, line, above):
+        """An id was just refused for want of a table: is none free? Or may it lie above the tables, and the room apart
+        was full as its batch was sent, or is?"""
+        now = self.client.stats(b"spaces")
+        free = int(now[space + ":spare"])
+        if line == NO_TABLE and (
+                free == 0 or is_closed(judge.Tables(self.client.tables(space), space).of(one), "dump")):
+            return
+        apart = max(int(figures[space + ":ahead_ids"]) for figures in (self.figures, now))
+        if not above or apart < self.apart_full(space):
+            raise Failure("%s:%d: %s, but %d tables are free, and %d ids are apart" % (
+                space, one, line.decode(), free, apart))
+
+    def apart_full(self, space):
+        """So many ids apart may be all there is room for: of a power of two of bytes for all tables."""
+        room = 1 << (self.values["tables"] * APART_BYTES[space] - 1).bit_length()
+        return APART_FULL * room / APART_PLACE[space]
 
     def check_refused(self):
         for (kind, reason), count in self.refused.items():
