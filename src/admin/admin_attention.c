@@ -274,6 +274,10 @@ static const char *more_tables(const struct admin_space *space, bool has_data)
                      "dump`"
                    : "Raise its `table-size`";
     }
+    if (space->tables >= ROW_ROUTES_MAX) {
+        return "It has as many tables as there can be; set `dumps-max`, so that the oldest are "
+               "dropped";
+    }
     return has_data ? "Raise its `tables`, or set `oldest: dump`"
                     : "Raise its `tables`, or set `data` and `oldest: dump`";
 }

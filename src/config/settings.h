@@ -51,7 +51,6 @@
 #define SETTINGS_COLD_BYTES_MAX               (1ull << 40)
 #define SETTINGS_OVERLAY_BYTES_MIN            (1ull << 20)
 #define SETTINGS_FORGET_MAX                   COUNTER_FORGET_MAX
-#define SETTINGS_DUMPS_MAX                    (64u << 10) /* two files each in a manifest, or more */
 
 enum space_kind { SPACE_COUNTER, SPACE_PHANTOM, SPACE_PLAIN };
 enum space_ids { SPACE_IDS_GROWING, SPACE_IDS_ANY };

@@ -19,6 +19,7 @@ static const char *const empty_words[] = {"keep", "clear", NULL};
 static const char *const similar_words[] = {"refuse", "allow", NULL};
 static const char *const oldest_words[] = {"auto", "dump", "recycle", "refuse", NULL};
 const char settings_sample_space[] = "feed";
+_Static_assert(ROW_ROUTES_MAX == 32768, "the help of dumps-max says so");
 
 static const struct settings_row space_rows[] = {
     {.option = {"kind", WORD(kind, settings_kind_words), .flags = ROW_MANDATORY,
@@ -86,10 +87,11 @@ static const struct settings_row space_rows[] = {
                         "for cache. With ids: any, when memory is used up: dump parts of the "
                         "space, counters alone; auto is refuse. Flag -M: refuse."},
      .kinds = KIND_ID},
-    {.option = {"dumps-max", NUMBER(row.dumps_max, 0, SETTINGS_DUMPS_MAX),
+    {.option = {"dumps-max", NUMBER(row.dumps_max, 0, ROW_DUMPS_MAX),
                 .flags = ROW_GROWING | ROW_NEXT_TABLE, .initial = "0",
                 .help = "With oldest: dump: tables on the disk, at most; then the oldest of them "
-                        "is dropped, with its ids. 0: no limit."},
+                        "is dropped, with its ids. 0: as many as there can be, 32768 with those "
+                        "in memory; then new ids are refused."},
      .kinds = KIND_ID},
     {.option = {"late-room", .type = OPTION_REAL, AT(row.late_room),
                 .flags = ROW_GROWING | ROW_NEXT_TABLE, .real_max = 0.9, .automatic = "auto",

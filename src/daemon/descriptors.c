@@ -15,7 +15,6 @@
 #define OWN_A_LOOP 4 /* epoll, its queue, what libevent has: of each worker and the main thread */
 #define OWN_A_FEED                                                                                 \
     4 /* its socket, wake-up, a segment or a file of its copy, and what looks for one */
-#define OWN_SEGMENTS 4 /* of the journal: the present one, the next, being sealed, a new one */
 
 #define FILES_SHARE 8 /* one descriptor in this many, where there are not enough for all */
 
@@ -30,9 +29,7 @@ static uint64_t own(const struct settings *settings)
         count += REPL_FEEDS_MAX * OWN_A_FEED;
     }
     if (settings->data != NULL) {
-        /* what is written and not yet durable keeps its segments open; each loader has one file */
-        count += OWN_SEGMENTS + settings->threads +
-                 settings->journal.buffer_bytes / settings->journal.segment_bytes;
+        count += JOURNAL_FILES_MAX + settings->threads; /* each loader has one file */
     }
     return count;
 }

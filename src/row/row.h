@@ -87,7 +87,6 @@
 #include "row/row_config.h"
 #include "row/row_dropped.h"
 
-#define ROW_ROUTES_MAX 32768 /* dumped ones included, layers not */
 #define ROW_ID_MAX     ((uint64_t)INT64_MAX)
 #define ROW_AHEAD_KEPT 1024 /* ahead ids remembered for finding clusters: the latest */
 #define ROW_CLUSTER    16   /* ahead ids within reach of each other: not typos */

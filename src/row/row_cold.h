@@ -28,7 +28,7 @@
  * first request that needs it does, and then requests wait again. A dump whose overlay had no room
  * for the changes meanwhile has not failed yet: the next round begins it again at once, with a
  * wider overlay, ROW_OVERRUNS_MAX times in all. If no table may be dumped, or ROW_ROUTES_MAX tables
- * are there, new ids are refused.
+ * are there, new ids are refused; the log says so in the second case.
  *
  * Layers are dumped with their table, and a layer's image begins first: replay leaves out changes
  * below the table's S and cannot tell without the disk whether an id is the table's or the layer's,

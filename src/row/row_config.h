@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ROW_TABLES_MAX       1024   /* in memory, of a space, layers included */
+#define ROW_TABLES_MAX       1024  /* in memory, of a space, layers included */
+#define ROW_ROUTES_MAX       32768 /* of a space, dumped ones included, layers not */
+#define ROW_DUMPS_MAX        (ROW_ROUTES_MAX - ROW_TABLES_MAX) /* beside all in memory */
 #define ROW_LATE_AUTO        (-1.0) /* late_room: follows what earlier tables received */
 #define ROW_SAMPLE_MAX       1024   /* creations the first table looks at */
 #define ROW_SAMPLE_MIN       16
@@ -27,7 +29,9 @@ struct row_config {
     bool recycle;         /* a table is recycled when one is needed; else new ids are refused */
     bool dump;            /* instead of refusing: a table is dumped (row/row_cold.h), where
                              row_set_cold() said who reads it; else as without */
-    unsigned dumps_max;   /* dumped tables, at most; 0: any number */
+    unsigned dumps_max;   /* dumped tables, ROW_DUMPS_MAX at most; 0: as many as there can be, then
+                             new ids are refused */
+    unsigned routes;      /* tables in all; 0: ROW_ROUTES_MAX. Tests have fewer */
     unsigned tables;      /* 1 to ROW_TABLES_MAX, the spare included */
     uint64_t table_bytes; /* of one region */
     uint64_t part_bytes;  /* of a part at most; 0: ROW_PART_BYTES_MAX. Tests have less */
@@ -41,6 +45,12 @@ struct row_config {
  * Returns what is wrong and what would be right; NULL: nothing. max_id: with any_ids alone.
  */
 const char *row_config_wrong(const struct row_config *config, uint64_t max_id);
+
+/* Returns how many tables there may be, dumped ones included: no further one opens. */
+static inline unsigned row_routes_max(const struct row_config *config)
+{
+    return config->routes != 0 ? config->routes : ROW_ROUTES_MAX;
+}
 
 /* Returns the bytes of the largest part of a row of any ids, and of its first one. */
 static inline uint64_t row_part_bytes_max(const struct row_config *config)

@@ -13,6 +13,16 @@
 #define STEPS_REACHED    2 /* one may be missing */
 #define CLUMPS_PART      8 /* samples that show a range so much smaller are of one clump */
 
+/* Once of a table, until one opens or the configuration changes. */
+static void warn_refused(const struct row *row, struct row_table *table, const char *why)
+{
+    if (!table->warned) {
+        table->warned = true;
+        log_warning("no table can follow another: %s space=%s first_id=%llu", why,
+                    row_space_name(row), (unsigned long long)table->base);
+    }
+}
+
 void row_give_up(struct row *row, struct row_table *table, struct row_region *region,
                  const char *why)
 {
@@ -20,12 +30,9 @@ void row_give_up(struct row *row, struct row_table *table, struct row_region *re
     if (why != NULL) {
         row_pause(row);
     }
-    if (why == NULL || !table->refused || table->warned) {
-        return;
+    if (why != NULL && table->refused) {
+        warn_refused(row, table, why);
     }
-    table->warned = true;
-    log_warning("no table can follow another: %s space=%s first_id=%llu", why, row_space_name(row),
-                (unsigned long long)table->base);
 }
 
 /*
@@ -168,6 +175,19 @@ static void row_open_refuse(struct row *row, struct row_table *table, bool jump)
     }
 }
 
+/* True: no further table can stand in the row, though memory is free. Where a dump is awaited for
+ * that, others may have to go after it. */
+static bool is_full_of_tables(const struct row *row, struct row_table *table)
+{
+    bool full = row->count >= row_routes_max(&row->config) && row_regions_free(row) > 0;
+    if (full) {
+        warn_refused(row, table,
+                     "the space has as many as there can be, with those on the disk; "
+                     "set dumps-max, so that the oldest are dropped");
+    }
+    return full;
+}
+
 void row_allow(struct row_table *table)
 {
     table->refused = false;
@@ -254,7 +274,7 @@ bool row_open(struct row *row, struct row_table *table, const struct row_opening
         return false;
     }
     table->awaiting = table->leaving && !row->dump_failed; /* to leave comes first */
-    if (table->leaving || row->count == ROW_ROUTES_MAX) {
+    if (table->leaving || is_full_of_tables(row, table)) {
         row_open_refuse(row, table, opening->jump);
         return false;
     }

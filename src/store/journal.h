@@ -15,8 +15,10 @@
  *     to the system) through the ring's head of that moment. A write may take as long as a disk
  *     hangs, so nobody waits for it: the answers leave when the listener has been told that the
  *     stream moved that far.
- *   - durable by fdatasync: never by itself (JOURNAL_SYNC_NEVER), by the sync thread each second
- *     (EVERYSEC), or as soon as something is written (ALWAYS: the answers wait for that).
+ *   - durable by fdatasync: by the sync thread each second (EVERYSEC), or as soon as something is
+ *     written (ALWAYS: the answers wait for that), and under JOURNAL_SYNC_NEVER, too, when more
+ * than JOURNAL_OPEN_SEGMENTS are open: their files are closed then. Nobody waits for that one, but
+ *     the next segment is not made before it has ended.
  * So a killed process loses no acknowledged change under any sync setting, and a power cut loses
  * none under ALWAYS, and about the last second under EVERYSEC.
  *
@@ -59,12 +61,17 @@
 #define JOURNAL_PAYLOAD_MAX       (JOURNAL_RECORD_MAX - JOURNAL_HEADER_BYTES)
 #define JOURNAL_SEGMENT_BYTES_MIN (1ull << 20)
 #define JOURNAL_SEGMENT_BYTES_MAX (16ull << 30)
+#define JOURNAL_OPEN_SEGMENTS     8 /* of more the whole ones are made durable and closed */
 #define JOURNAL_BUFFER_BYTES_MIN  (256ull << 10)
 #define JOURNAL_BUFFER_BYTES_MAX  (4ull << 30)
 #define JOURNAL_ERROR_MAX         512
 #define JOURNAL_ROOM_WAIT_US      1000000u
 #define JOURNAL_BALLAST_NAME      "journal-ballast"
 #define JOURNAL_TYPES_RESERVED    16 /* record types 0..15 are the journal's own */
+
+/* Files that it has open at one time: one segment more is written when a sync becomes due, one was
+ * made before, and a failed sync is written again into a new file, whose directory is synced. */
+#define JOURNAL_FILES_MAX (JOURNAL_OPEN_SEGMENTS + 4)
 
 enum journal_sync { JOURNAL_SYNC_NEVER, JOURNAL_SYNC_EVERYSEC, JOURNAL_SYNC_ALWAYS };
 

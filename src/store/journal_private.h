@@ -18,7 +18,8 @@
  * Invariants
  *   1 durable <= written == run.end <= head
  *   2 current->header.start <= run.end <= current->end (journal_append may end it at run.end)
- *   3 of the list, segments before `unsynced` are durable whole; from it on all have an open file
+ *   3 of the list, segments before `unsynced` are durable whole; from it on all have an open file.
+ *     Only the sync thread makes the next one ahead of its use, and none while too many are open
  *   4 the ring holds all from `cleared` on, but for a piece just being cleared; cleared <= durable
  *     (written, if sync is never)
  *   5 the ring's limit is below cleared + its size, and below what is allocated
@@ -125,6 +126,13 @@ struct journal {
 static inline bool journal_is_full(const struct journal *journal)
 {
     return atomic_load(&journal->full) || atomic_load(&journal->trouble) == JOURNAL_STUCK;
+}
+
+/* Returns whether a sync is due to close some of the segments. Under the write lock. */
+static inline bool journal_has_many_open(const struct journal *journal)
+{
+    return journal->current->header.number - journal->unsynced->header.number >=
+           JOURNAL_OPEN_SEGMENTS;
 }
 
 /* ---- journal.c ---- */

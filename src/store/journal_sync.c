@@ -334,6 +334,15 @@ static bool is_mark_due(struct journal *journal, uint64_t now_us)
     return room && journal->sync != JOURNAL_SYNC_NEVER;
 }
 
+/* Descriptors are few, and a checkpoint, which has all synced, wants some of its own. */
+static bool has_many_open(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->write_lock);
+    bool many = journal_has_many_open(journal);
+    pthread_mutex_unlock(&journal->write_lock);
+    return many;
+}
+
 static bool is_sync_due(struct journal *journal, uint64_t now_us)
 {
     uint64_t durable = journal_durable(journal);
@@ -341,7 +350,8 @@ static bool is_sync_due(struct journal *journal, uint64_t now_us)
     if (unsynced == 0) {
         return is_mark_due(journal, now_us);
     }
-    if (journal->sync_target > durable || journal->sync == JOURNAL_SYNC_ALWAYS) {
+    if (journal->sync_target > durable || journal->sync == JOURNAL_SYNC_ALWAYS ||
+        has_many_open(journal)) {
         return true;
     }
     bool room_wanted = atomic_exchange(&journal->room_wanted, false);

@@ -111,6 +111,7 @@ bool journal_sync_is_needed(const struct journal *journal)
         return true;
     }
     return journal_pages_are_due(journal) || journal->sync == JOURNAL_SYNC_ALWAYS ||
+           journal_has_many_open(journal) ||
            (journal->sync == JOURNAL_SYNC_EVERYSEC &&
             journal->run.end - journal->cleared > journal->ring.bytes / 2);
 }

@@ -97,6 +97,8 @@ TROUBLE(few_huge_pages, figures->huge.resident = GIB;)
 TROUBLE(reload_failed, figures->reload_well = false;)
 TROUBLE(refusals, figures->spaces[COUNTERS].trend.refused[ADMIN_REASON_id_far] = 4;)
 TROUBLE(no_table, figures->spaces[COUNTERS].trend.refused[ADMIN_REASON_no_table] = 4;)
+TROUBLE(no_further_table, figures->spaces[COUNTERS].trend.refused[ADMIN_REASON_no_table] = 4;
+        figures->spaces[COUNTERS].tables = ROW_ROUTES_MAX;)
 TROUBLE(filter_over, (void)figures; day->tables[FILTERS].rate = 0.002;
         day->tables[FILTERS].members = 118; day->tables[FILTERS].capacity = 100;)
 TROUBLE(slot_overflows, figures->spaces[COUNTERS].slot_list[1].beside = 101;
@@ -180,6 +182,8 @@ static const struct {
     {reload_failed, "The last reload (SIGHUP) changed nothing", "--check-config"},
     {refusals, "feed refused 4 operations in the last ten minutes: id too far ahead", "who makes"},
     {no_table, "feed refused 4 operations in the last ten minutes: no table free", "`tables`"},
+    {no_further_table, "feed refused 4 operations in the last ten minutes: no table free",
+     "set `dumps-max`"},
     {filter_over, "liked: 1 of its filters answer wrong more often than their target of 0.10 %",
      "Raise late-room"},
     {slot_overflows,

@@ -213,6 +213,8 @@ static const struct {
      "oldest: dump needs a directory for the tables: give the key data"},
     {"kind: counter, slots: {a: 2}, ids: any, dumps-max: 2", 58,
      "dumps-max holds only with ids: growing"},
+    {"kind: counter, slots: {a: 2}, dumps-max: 31745", 48,
+     "dumps-max must be 0 to 31744, not '31745'"},
     {"kind: counter, slots: {a: 2}, tables: 0", 45, "tables must be 1 to 1024, not '0'"},
     {"kind: counter, slots: {a: 2}, late-room: 2", 48,
      "late-room must be auto or 0 to 0.9, not '2'"},

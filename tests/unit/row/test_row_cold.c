@@ -8,8 +8,10 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "row/row_data.h"
 #include "row/row_private.h"
@@ -759,6 +761,111 @@ static void test_dumps_max(void **unused)
     rig_end(rig);
 }
 
+/* ---- as many tables as there can be ---- */
+
+#define ROUTES 6u
+
+/* Few tables are many here. */
+static struct rig *rig_of_few(unsigned dumps_max)
+{
+    struct rig *rig = rig_begin(3, dumps_max);
+    struct row_config config = row_of(rig)->config;
+    config.routes = ROUTES;
+    row_reconfigure(row_of(rig), &config, false);
+    fake_maintain(&rig->kept.rows);
+    return rig;
+}
+
+/* Adds ids on end, with rounds of images. Returns the first that was refused, or `until`. */
+static uint64_t add_until(struct rig *rig, uint64_t from, uint64_t until)
+{
+    for (uint64_t id = from; id < until; id++) {
+        enum fake_answer answer = kept_add_one(&rig->kept, id);
+        if (answer == FAKE_NO_TABLE) {
+            return id;
+        }
+        if (answer != FAKE_ADDED) {
+            assert_int_equal(answer, FAKE_WAITS);
+            one_round(rig);
+            id--;
+        }
+    }
+    return until;
+}
+
+/* What is logged goes to a file instead of stderr, until said_end(). */
+struct said {
+    FILE *file;
+    int saved;
+    char text[4096];
+};
+
+static void said_begin(struct said *said)
+{
+    said->file = tmpfile();
+    said->saved = dup(STDERR_FILENO);
+    assert_true(said->file != NULL && said->saved >= 0);
+    assert_true(dup2(fileno(said->file), STDERR_FILENO) >= 0);
+}
+
+static void said_end(struct said *said)
+{
+    assert_true(dup2(said->saved, STDERR_FILENO) >= 0);
+    close(said->saved);
+    rewind(said->file);
+    size_t length = fread(said->text, 1, sizeof(said->text) - 1, said->file);
+    said->text[length] = '\0';
+    fclose(said->file);
+}
+
+/* All ids of the stream are refused from then on, though memory is free: the log says once what to
+ * do, and it helps. */
+static void test_full_of_tables(void **unused)
+{
+    (void)unused;
+    struct rig *rig = rig_of_few(0);
+    struct row *row = row_of(rig);
+    struct said said = {.file = NULL};
+    said_begin(&said);
+    uint64_t refused = add_until(rig, FIRST, FIRST + 2 * ROUTES * CAPACITY);
+    one_round(rig);
+    for (uint64_t i = 0; i < 10; i++) {
+        assert_int_equal(add_until(rig, refused, refused + 1), refused);
+        row_ask(row);
+        fake_maintain(&rig->kept.rows);
+    }
+    said_end(&said);
+    assert_in_range(refused, FIRST + (ROUTES - 1) * FILL, FIRST + ROUTES * CAPACITY);
+    assert_int_equal(row->count, ROUTES);
+    assert_true(row_regions_free(row) > 0);
+    const char *first = strstr(said.text, "no table can follow another: ");
+    assert_non_null(first);
+    assert_non_null(strstr(first, "set dumps-max"));
+    assert_null(strstr(first + 1, "no table can follow another: "));
+    struct row_config config = row->config;
+    config.dumps_max = ROUTES - 3;
+    row_reconfigure(row, &config, false);
+    fake_maintain(&rig->kept.rows);
+    uint64_t until = refused + 2 * ROUTES * CAPACITY;
+    assert_int_equal(add_until(rig, refused, until), until);
+    expect_same(rig);
+    rig_end(rig);
+}
+
+/* The largest dumps-max there may be leaves room for all tables in memory: the stream goes on. */
+static void test_dumps_max_beside_memory(void **unused)
+{
+    (void)unused;
+    assert_int_equal(ROW_DUMPS_MAX + ROW_TABLES_MAX, ROW_ROUTES_MAX);
+    struct rig *rig = rig_of_few(ROUTES - 3);
+    uint64_t until = FIRST + 4 * ROUTES * CAPACITY;
+    assert_int_equal(add_until(rig, FIRST, until), until);
+    assert_int_equal(cold_of(rig), ROUTES - 3);
+    assert_true(row_of(rig)->recycled_tables > ROUTES);
+    expect_same(rig);
+    rig_end(rig);
+}
+
 static size_t losses_of(struct rig *rig, unsigned dumps_max, struct engine_loss *loss)
 {
     struct engine_loss losses[ENGINE_LOSSES_MAX];
@@ -958,6 +1065,8 @@ int main(void)
         cmocka_unit_test(test_layer_failed),
         cmocka_unit_test(test_late),
         cmocka_unit_test(test_dumps_max),
+        cmocka_unit_test(test_full_of_tables),
+        cmocka_unit_test(test_dumps_max_beside_memory),
         cmocka_unit_test(test_dumps_max_lowered),
         cmocka_unit_test(test_clear),
         cmocka_unit_test(test_clear_cold),

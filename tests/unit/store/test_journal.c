@@ -21,6 +21,8 @@
 #define COMMIT_ONCE_IN   20
 #define LIVES            5
 #define SLOW_TURNS       1000u
+#define SEGMENTS         JOURNAL_OPEN_SEGMENTS
+#define LONG             1000u /* bytes of a payload */
 
 /* A world for one test: a disk, a directory. */
 static struct vfs_sim *begin(struct vfs **vfs)
@@ -245,6 +247,95 @@ static void test_trim(void **state)
     assert_int_equal(recovered.count[0], last);
     run_scan(vfs, 0, &recovered);
     assert_int_equal(recovered.end, JOURNAL_SCAN_DAMAGED);
+    vfs_sim_destroy(sim);
+}
+
+/* ---- few files are open ---- */
+
+/* Files of the journal that are open; `closed` is read last, so at the least. */
+static uint64_t open_files(struct vfs_sim *sim)
+{
+    uint64_t opened = vfs_sim_calls(sim, VFS_SIM_OPEN, "journal-");
+    uint64_t closed = vfs_sim_calls(sim, VFS_SIM_CLOSE, "journal-");
+    return opened > closed ? opened - closed : 0;
+}
+
+/* However many segments are written, and with no checkpoint to have them synced: also under never.
+ */
+static void test_few_are_open(void **state)
+{
+    (void)state;
+    for (unsigned sync = JOURNAL_SYNC_NEVER; sync <= JOURNAL_SYNC_ALWAYS; sync++) {
+        struct vfs *vfs;
+        struct vfs_sim *sim = begin(&vfs);
+        struct test_random random = {.state = 5};
+        struct journal_config config = run_config(vfs, sync);
+        uint64_t number = 0;
+        vfs_sim_set_clock(sim, 5000000); /* no second passes */
+        struct journal *journal = run_open(&config, NULL);
+        for (unsigned i = 0; i < 8 * SEGMENTS; i++) {
+            number = write_many(journal, &random, number, 0, RUN_SEGMENT_BYTES / 4);
+            assert_true(open_files(sim) <= JOURNAL_FILES_MAX);
+        }
+        assert_true(vfs_sim_calls(sim, VFS_SIM_OPEN, "journal-") >= 2 * SEGMENTS);
+        journal_close(journal);
+        assert_int_equal(open_files(sim), 0);
+        struct recovered recovered = {0};
+        run_scan(vfs, 0, &recovered);
+        assert_int_equal(recovered.end, JOURNAL_SCAN_CLEAN);
+        assert_int_equal(recovered.count[0], number);
+        vfs_sim_destroy(sim);
+    }
+}
+
+/* A sync of the first segment, which takes as long as the test wants. */
+struct hang {
+    _Atomic bool hangs, over;
+};
+
+static void hang(void *context, enum vfs_sim_op op, const char *path)
+{
+    struct hang *sync = context;
+    if (op == VFS_SIM_FDATASYNC && strstr(path, "journal-0000000000000000") != NULL) {
+        sync->hangs = true;
+        RUN_WAIT_FOR(sync->over);
+    }
+}
+
+/* While that sync hangs, writes have the room that was made before, as of a full buffer. */
+static void test_few_are_open_while_a_sync_hangs(void **state)
+{
+    (void)state;
+    struct vfs *vfs;
+    struct vfs_sim *sim = begin(&vfs);
+    struct hang sync = {.hangs = false};
+    struct journal_config config = run_config(vfs, JOURNAL_SYNC_NEVER);
+    struct journal_writer writer;
+    struct recovered recovered = {0};
+    uint64_t number = 0;
+    struct journal *journal = run_open(&config, NULL);
+    journal_writer_init(&writer, journal);
+    vfs_sim_hook(sim, hang, &sync);
+    bool room = true;
+    while (room) {
+        RUN_WAIT_FOR((room = journal_reserve(&writer, 2 * LONG)) || sync.hangs);
+        if (room) {
+            run_put(&writer, 0, ++number, 0, LONG);
+            assert_true(journal_commit(&writer));
+        }
+        assert_true(number * LONG < 2 * SEGMENTS * RUN_SEGMENT_BYTES);
+    }
+    assert_true(open_files(sim) <= JOURNAL_FILES_MAX);
+    assert_false(journal_failed(journal));
+    sync.over = true;
+    for (unsigned i = 0; i < RUN_SEGMENT_BYTES / LONG; i++) { /* it goes on */
+        assert_true(run_write(&writer, 0, ++number, 0, LONG));
+    }
+    journal_writer_fini(&writer);
+    journal_close(journal);
+    run_scan(vfs, 0, &recovered);
+    assert_int_equal(recovered.end, JOURNAL_SCAN_CLEAN);
+    assert_int_equal(recovered.count[0], number);
     vfs_sim_destroy(sim);
 }
 
@@ -488,12 +579,20 @@ static void test_real_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_any_start),
-        cmocka_unit_test(test_empty),         cmocka_unit_test(test_part),
-        cmocka_unit_test(test_trim),          cmocka_unit_test(test_wait),
-        cmocka_unit_test(test_wait_for_room), cmocka_unit_test(test_everysec),
-        cmocka_unit_test(test_pages),         cmocka_unit_test(test_pages_of_segments),
-        cmocka_unit_test(test_full_ring),     cmocka_unit_test(test_real_files),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_any_start),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_part),
+        cmocka_unit_test(test_trim),
+        cmocka_unit_test(test_few_are_open),
+        cmocka_unit_test(test_few_are_open_while_a_sync_hangs),
+        cmocka_unit_test(test_wait),
+        cmocka_unit_test(test_wait_for_room),
+        cmocka_unit_test(test_everysec),
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_pages_of_segments),
+        cmocka_unit_test(test_full_ring),
+        cmocka_unit_test(test_real_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
