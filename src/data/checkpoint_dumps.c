@@ -36,6 +36,16 @@ bool checkpoint_has_dumps(const struct checkpoint_space *space)
     return false;
 }
 
+bool checkpoint_waits(const struct data *data, const struct space *space)
+{
+    const struct checkpoint_pending *at = data->pending;
+
+    while (at != NULL && at->space != space) {
+        at = at->next;
+    }
+    return at != NULL;
+}
+
 /* ---- before the manifest ---- */
 
 static bool open_dump(struct checkpoint_round *round, struct checkpoint_image *image)
@@ -176,6 +186,8 @@ void checkpoint_finish_dumps(struct checkpoint_round *round)
     checkpoint_pend_dumps(round);
     leave_out_unnamed(data);
     if (data->pending != NULL) {
+        /* else a reload may be reading a table that leaves memory */
+        CHECK(round->barrier == NULL || round->keeper == CHECKPOINT_KEEPER_STOPPED);
         POINT("dumps stored, not handed over");
         checkpoint_stop_world(round);
         checkpoint_dumps_hand_over(data);

@@ -27,7 +27,8 @@
  * engines go on with. It begins when a stop, the keeper held, has found no image left, with one
  * more look: images found are written outside of it, and all is done again. So what is in the
  * bracket is a sync of the journal, right after another one, the manifest (a small file and its
- * directory, synced), and the handing over. Where there are no dumps, there is none.
+ * directory, synced), and the handing over. Where there are no dumps, there is none; those of a
+ * round whose manifest could not be stored, which wait for this one, are dumps as well.
  *
  * A round for dumps alone, when an engine has asked for one, because requests may wait for the
  * memory: of the spaces that want it only, with `since` 0: images of what leaves, what is merged
@@ -132,6 +133,8 @@ void checkpoint_free_images(struct checkpoint_space *space);
 
 bool checkpoint_is_dump(const struct row_image *image); /* or a merged one */
 bool checkpoint_has_dumps(const struct checkpoint_space *space);
+/* Dumps of this space wait for the next manifest. */
+bool checkpoint_waits(const struct data *data, const struct space *space);
 /* Before the manifest. False: round->error. */
 bool checkpoint_open_dumps(struct checkpoint_round *round);
 void checkpoint_close_dumps(struct checkpoint_space *space);

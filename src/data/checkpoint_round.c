@@ -83,7 +83,8 @@ static bool takes_part(const struct checkpoint_round *round, const struct space 
     if (data_follows(round->data) && data_stores(&space->settings) && !row_follows(engine->row)) {
         return false; /* it has not begun there */
     }
-    return data_stores(&space->settings) && (!round->dumps_only || row_images_wanted(engine->row));
+    return data_stores(&space->settings) && (!round->dumps_only || row_images_wanted(engine->row) ||
+                                             checkpoint_waits(round->data, space));
 }
 
 /* C, and the spaces as they are there. Spaces live on until the round is over: with data none is
@@ -204,11 +205,17 @@ static bool make_images(struct checkpoint_round *round)
     return true;
 }
 
+/* Dumps of this round, or of one before it whose manifest could not be stored. */
+static bool hands_over(const struct checkpoint_round *round, const struct checkpoint_space *space)
+{
+    return checkpoint_has_dumps(space) || checkpoint_waits(round->data, space->space);
+}
+
 static bool checkpoint_round_has_dumps(const struct checkpoint_round *round)
 {
     size_t i = 0;
 
-    while (i < round->count && !checkpoint_has_dumps(round->spaces[i])) {
+    while (i < round->count && !hands_over(round, round->spaces[i])) {
         i++;
     }
     return i < round->count;
@@ -222,7 +229,7 @@ static bool look_at_dumps(struct checkpoint_round *round, bool *found)
         struct checkpoint_space *space = round->spaces[i];
         size_t before = space->written;
 
-        if (checkpoint_has_dumps(space) && !checkpoint_images(round, space)) {
+        if (hands_over(round, space) && !checkpoint_images(round, space)) {
             return false;
         }
         *found = *found || space->written > before;
