@@ -23,7 +23,7 @@
 #define CLOCK_US     1000000u
 #define LONG_BYTES   1024u /* records, as they are in the stream */
 #define SHORT_BYTES  24u
-#define LOOKS        2000u
+#define LOOKS        200u
 #define RING_BYTES   RUN_BUFFER_BYTES
 #define HALF_SEGMENT (RUN_SEGMENT_BYTES / 2)
 #define PAGES_PIECE  (128u << 10) /* journal_pages.c */
