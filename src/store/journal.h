@@ -16,8 +16,8 @@
  *     hangs, so nobody waits for it: the answers leave when the listener has been told that the
  *     stream moved that far.
  *   - durable by fdatasync: by the sync thread each second (EVERYSEC), or as soon as something is
- *     written (ALWAYS: the answers wait for that), and under JOURNAL_SYNC_NEVER, too, when more
- * than JOURNAL_OPEN_SEGMENTS are open: their files are closed then. Nobody waits for that one, but
+ *     written (ALWAYS: the answers wait for that). Under NEVER, too, when JOURNAL_OPEN_SEGMENTS
+ *     are open and one more is begun: then their files are closed. Nobody waits for that one, but
  *     the next segment is not made before it has ended.
  * So a killed process loses no acknowledged change under any sync setting, and a power cut loses
  * none under ALWAYS, and about the last second under EVERYSEC.

@@ -2,6 +2,7 @@
  */
 #include "daemon/descriptors.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,11 +11,13 @@
 
 #include <cmocka.h>
 
+#include "admin/admin.h"
 #include "daemon/process.h"
 #include "data/data.h"
 #include "repl/feed.h"
 
-#define MIB 1048576ull
+#define MIB  1048576ull
+#define HARD 1000u /* a limit for this process */
 
 static char data_path[] = "/x";
 
@@ -112,10 +115,84 @@ static void test_own(void **unused)
     descriptors_wanted(&settings, &few);
     assert_int_equal(few.own, more.own + 4 * REPL_FEEDS_MAX);
     settings.replication.name = NULL;
+    settings.admin = data_path;
+    descriptors_wanted(&settings, &few);
+    assert_int_equal(few.own, more.own + ADMIN_CONNECTIONS_MAX + 5);
+    settings.admin = NULL;
     settings.data = NULL;
     descriptors_wanted(&settings, &few);
-    assert_int_equal(more.own, few.own + JOURNAL_FILES_MAX + settings.threads);
+    assert_int_equal(few.own, 32 + settings.listen_count + 4 * (settings.threads + 1));
     assert_int_equal(few.files, 0);
+    assert_int_equal(more.own, few.own + JOURNAL_FILES_MAX + settings.threads);
+}
+
+/* ---- this process ---- */
+
+/* Not even root raises it for as many connections as a number may say: no system has so many. */
+static void limit_to(uint64_t most)
+{
+    struct rlimit limit = {.rlim_cur = most, .rlim_max = most};
+
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* A start with fewer than it would have: the shares are what it goes on with. */
+static void test_provided(void **unused)
+{
+    struct settings settings = settings_of(data_path, UINT_MAX);
+    struct descriptors shares;
+
+    (void)unused;
+    limit_to(HARD);
+    assert_true(descriptors_provide(&settings));
+    assert_true(descriptors_divide(&settings, HARD, &shares));
+    assert_int_equal(shares.files, HARD / 8);
+    assert_int_equal(settings.cold.open_files, HARD / 8);
+    assert_int_equal(settings.max_connections, HARD - HARD / 8 - shares.own);
+    settings = settings_of(NULL, 10); /* enough for these */
+    assert_true(descriptors_provide(&settings));
+    assert_int_equal(settings.max_connections, 10);
+    assert_int_equal(settings.cold.open_files, 0);
+}
+
+/* A reload has what the start has left to connections, whatever else it says. */
+static void test_provided_again(void **unused)
+{
+    struct settings now = settings_of(data_path, 10), next = settings_of(data_path, UINT_MAX);
+    struct descriptors shares;
+
+    (void)unused;
+    limit_to(HARD);
+    descriptors_wanted(&now, &shares);
+    now.cold.open_files = 100;
+    next.threads += 10;
+    descriptors_provide_again(&next, &now);
+    assert_int_equal(next.cold.open_files, 100);
+    assert_int_equal(next.max_connections, HARD - 100 - shares.own);
+    next.max_connections = 20; /* fewer than it might have */
+    descriptors_provide_again(&next, &now);
+    assert_int_equal(next.max_connections, 20);
+    now.cold.open_files = (unsigned)(HARD - shares.own + 1); /* a limit that was lowered since */
+    next.max_connections = UINT_MAX;
+    descriptors_provide_again(&next, &now);
+    assert_int_equal(next.max_connections, 1);
+}
+
+/* The last test: a process that is not root stays with it. */
+static void test_too_few(void **unused)
+{
+    struct settings settings = settings_of(data_path, UINT_MAX);
+    uint64_t least = descriptors_least(&settings);
+
+    (void)unused;
+    limit_to(least);
+    assert_true(descriptors_provide(&settings));
+    assert_int_equal(settings.max_connections, 1);
+    settings = settings_of(data_path, UINT_MAX);
+    limit_to(least - 1);
+    assert_false(descriptors_provide(&settings));
+    assert_int_equal(settings.max_connections, UINT_MAX);
+    assert_int_equal(settings.cold.open_files, 0);
 }
 
 /* To the hard limit, which as root may be raised too; a billion of a container is not needed. */
@@ -147,7 +224,10 @@ int main(void)
         cmocka_unit_test(test_any_limit),
         cmocka_unit_test(test_usual),
         cmocka_unit_test(test_own),
+        cmocka_unit_test(test_provided),
+        cmocka_unit_test(test_provided_again),
         cmocka_unit_test(test_raised),
+        cmocka_unit_test(test_too_few),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -342,6 +342,124 @@ static void test_sums_and_a_page(void **state)
     check(run);
 }
 
+/* A sound footer, of another file: it says nothing of this one. */
+static void test_another_footer(void **state)
+{
+    struct run *run = *state;
+    unsigned char footer[PAGE];
+    bool mended;
+    table_write_sound(run->vfs, NEW_NAME, &table_small);
+    int from = files_open(run->vfs, NEW_PATH, O_RDONLY);
+    int to = files_open(run->vfs, TABLE_PATH, O_RDWR);
+    assert_int_equal(vfs_read_all(run->vfs, from, footer, PAGE, FOOTER * PAGE), PAGE);
+    assert_true(vfs_write_all(run->vfs, to, footer, PAGE, FOOTER * PAGE));
+    files_close(run->vfs, from);
+    files_close(run->vfs, to);
+    assert_int_equal(end_told(run, TABLE_END_LSN + 8, &mended), TABLE_END_LSN + 8);
+    assert_true(mended);
+    rescue(run);
+    check(run);
+    assert_int_equal(run->lost_count, 0);
+}
+
+/* A header whose checksum fits, but whose sections do not make the file it tells of. */
+static void test_impossible_numbers(void **state)
+{
+    struct run *run = *state;
+    _Alignas(uint64_t) struct table_file_header header;
+    char error[TABLE_FILE_ERROR_MAX];
+    struct table_rescue *rescue = NULL;
+    int fd = files_open(run->vfs, TABLE_PATH, O_RDWR);
+    assert_int_equal(vfs_read_all(run->vfs, fd, &header, PAGE, 0), PAGE);
+    header.file_bytes += PAGE;
+    header.checksum = table_file_header_sum(&header);
+    assert_true(vfs_write_all(run->vfs, fd, &header, PAGE, 0));
+    files_close(run->vfs, fd);
+    assert_int_equal(table_rescue_open(run->vfs, TABLE_PATH, TABLE_END_LSN, &rescue, error),
+                     TABLE_FILE_DAMAGED);
+    assert_non_null(strstr(error, TABLE_PATH ": the header holds impossible numbers"));
+}
+
+/* ---- a large one ---- */
+
+#define KEYS_A_PAGE 256u /* of the index */
+#define LARGE_PAGES 300u /* of entries: two of the index */
+
+static const struct table_shape table_large = {
+    .pages = LARGE_PAGES,
+    .sections = 1,
+    .section = {{.value_bytes = 64, .entries = (uint64_t)LARGE_PAGES * A_PAGE_0}},
+};
+
+static const struct table_shape table_pages_alone = {.pages = LARGE_PAGES};
+
+static void write_large(struct run *run, const struct table_shape *shape)
+{
+    run->vfs->functions->unlink(run->vfs, TABLE_PATH);
+    table_write_sound(run->vfs, TABLE_NAME, shape);
+}
+
+/* Whether the first key of a page of entries, counted from 0, can be had of the index. */
+static void expect_told(const struct table_rescue_lost *lost, unsigned page, unsigned bad_index)
+{
+    assert_int_equal(lost->page, LARGE_PAGES + page);
+    assert_int_equal(lost->entries, A_PAGE_0);
+    assert_int_equal(lost->has_first, page / KEYS_A_PAGE != bad_index);
+    assert_int_equal(lost->first_id, lost->has_first ? FIRST_IDS + page * A_PAGE_0 / 2 * 3 : 0);
+    assert_int_equal(lost->has_last, (page + 1) / KEYS_A_PAGE != bad_index);
+    assert_int_equal(lost->last_id, lost->has_last ? FIRST_IDS + (page + 1) * A_PAGE_0 / 2 * 3 : 0);
+}
+
+/* A damaged page of the index costs what that one tells. */
+static void test_pages_of_index(void **state)
+{
+    struct run *run = *state;
+    static const unsigned pages[] = {10, KEYS_A_PAGE - 1, KEYS_A_PAGE, LARGE_PAGES - 2};
+    const unsigned count = sizeof(pages) / sizeof(pages[0]);
+    for (unsigned bad = 0; bad <= 2; bad++) { /* 2: neither */
+        write_large(run, &table_large);
+        for (unsigned i = 0; i < count; i++) {
+            overwrite(run, 1 + LARGE_PAGES + pages[i]);
+        }
+        if (bad < 2) {
+            overwrite(run, 1 + 2 * LARGE_PAGES + bad);
+        }
+        rescue(run);
+        assert_int_equal(run->mended.index, bad < 2);
+        assert_int_equal(run->lost_count, count);
+        for (unsigned i = 0; i < count; i++) {
+            expect_told(&run->lost[i], pages[i], bad);
+        }
+    }
+}
+
+/* What cannot be written ends the rescue, be it a page or an entry. */
+static void test_cannot_write(void **state)
+{
+    struct run *run = *state;
+    const struct table_rescue_told told = {.blank = blank, .lost = note_lost, .context = run};
+    for (unsigned entries = 0; entries < 2; entries++) {
+        char error[TABLE_FILE_ERROR_MAX];
+        struct table_rescue *rescue = NULL;
+        write_large(run, entries ? &table_large : &table_pages_alone);
+        assert_int_equal(table_rescue_open(run->vfs, TABLE_PATH, TABLE_END_LSN, &rescue, error),
+                         TABLE_FILE_DONE);
+        struct table_file_info info = *table_rescue_info(rescue);
+        struct table_file_writer *writer =
+            table_file_create(run->vfs, TABLE_DIRECTORY, NEW_NAME, &info, error);
+        assert_non_null(writer);
+        vfs_sim_counts_clear(run->sim);
+        vfs_sim_fault(run->sim,
+                      &(struct vfs_sim_fault){.op = VFS_SIM_PWRITE, .first = entries ? 2 : 1});
+        assert_false(table_rescue_run(rescue, writer, &told));
+        uint64_t written = vfs_sim_bytes(run->sim, VFS_SIM_PWRITE, NULL);
+        assert_true(entries ? written == TABLE_FILE_BLOCK_BYTES : written == 0);
+        vfs_sim_faults_end(run->sim);
+        table_file_abandon(writer);
+        table_rescue_close(rescue);
+    }
+}
+
 /* ---- one bit ---- */
 
 static bool is_alphabet(void *context, const void *block)
@@ -369,9 +487,11 @@ static void test_one_bit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT(test_each_page),     UNIT(test_told_entries),       UNIT(test_each_bit),
-        UNIT(test_many_pages),    UNIT(test_cut_and_unreadable), UNIT(test_both_ends),
-        UNIT(test_where_it_ends), UNIT(test_sums_and_a_page),    cmocka_unit_test(test_one_bit),
+        UNIT(test_each_page),           UNIT(test_told_entries),       UNIT(test_each_bit),
+        UNIT(test_many_pages),          UNIT(test_cut_and_unreadable), UNIT(test_both_ends),
+        UNIT(test_where_it_ends),       UNIT(test_sums_and_a_page),    UNIT(test_another_footer),
+        UNIT(test_impossible_numbers),  UNIT(test_pages_of_index),     UNIT(test_cannot_write),
+        cmocka_unit_test(test_one_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
