@@ -300,16 +300,20 @@ static bool repair_journal_open_segment(struct mending *m, char path[VFS_PATH_MA
     return m->fd >= 0 || repair_fail(m->repair, m->segment->name, "opened");
 }
 
-static bool close_segment(struct mending *m, const char *path)
+/* `whole`: all of it was written, so that a new one gets its name. */
+static bool close_segment(struct mending *m, const char *path, bool whole)
 {
     const struct vfs_functions *file = m->repair->vfs->functions;
     char to[VFS_PATH_MAX];
     if (m->fd < 0) {
-        return true;
+        return whole;
     }
     bool done = file->fdatasync(m->repair->vfs, m->fd) == 0;
     file->close(m->repair->vfs, m->fd);
     m->fd = -1;
+    if (!whole) {
+        return false; /* said where it failed */
+    }
     if (!m->segment->there) {
         done = done && vfs_path(to, m->repair->options->directory, m->segment->name) &&
                file->rename(m->repair->vfs, path, to) == 0 &&
@@ -334,7 +338,7 @@ static bool mend_segment(struct mending *m, size_t index)
                end_gap(m);
     }
     done = done && (m->fd < 0 || !m->segment->changed || repair_journal_write_header(m));
-    return close_segment(m, path) && done;
+    return close_segment(m, path, done);
 }
 
 /* ---- the whole ---- */
