@@ -128,7 +128,6 @@ static bool end_gap(struct mending *m)
     repair_journal_say_gap(m, &gap);
     m->repair->repairs++;
     m->lost = true;
-    m->segment->padded = true;
     if (m->fd < 0) {
         return true;
     }
@@ -183,6 +182,7 @@ static uint64_t mend_record(struct mending *m, struct salvage *salvage,
     uint64_t word;
     memcpy(&word, block, sizeof(word));
     m->repair->repairs++;
+    m->segment->sum = journal_sum(m->segment->sum, word);
     repair_say(m->repair,
                "%s/%s: offset %" PRIu64
                ": a bit of a record had turned over; it is turned back, nothing is lost",
@@ -205,6 +205,13 @@ static uint64_t end_wanted(const struct mending *m, uint64_t from)
     return end > from ? end : from;
 }
 
+static uint64_t first_word(const struct journal_record *record)
+{
+    uint64_t word;
+    memcpy(&word, (const unsigned char *)record->payload - JOURNAL_HEADER_BYTES, sizeof(word));
+    return word;
+}
+
 static bool take_item(struct mending *m, struct salvage *salvage, enum salvage_step step,
                       const struct salvage_item *item)
 {
@@ -212,8 +219,11 @@ static bool take_item(struct mending *m, struct salvage *salvage, enum salvage_s
     if (step == SALVAGE_RECORD) {
         m->sound_records++;
         m->sound_bytes += item->bytes;
-        return item->lsn < drop_from ? end_gap(m)
-                                     : note_gap(m, item->lsn, item->lsn + item->bytes, "given up");
+        if (item->lsn >= drop_from) {
+            return note_gap(m, item->lsn, item->lsn + item->bytes, "given up");
+        }
+        m->segment->sum = journal_sum(m->segment->sum, first_word(&item->record));
+        return end_gap(m);
     }
     bool goes_on = step == SALVAGE_GAP && item->resumes;
     uint64_t to = goes_on ? item->lsn + item->bytes : end_wanted(m, item->lsn);

@@ -173,7 +173,7 @@ void repair_plan_link(struct repair_plan *plan, size_t index)
         return; /* what it followed is gone, and not asked for */
     }
     bool right = link->number == before->header.number && link->start == before->header.start;
-    if (!right || (before->padded && link->sum != 0)) {
+    if (!right || (link->sum != 0 && link->sum != before->sum)) {
         *link =
             (struct journal_link){.number = before->header.number, .start = before->header.start};
         segment->changed = true;
