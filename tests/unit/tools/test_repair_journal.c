@@ -311,7 +311,8 @@ static void test_replaced_segment(void **state)
 struct failing {
     struct vfs vfs;
     struct vfs_functions functions;
-    unsigned calls; /* of those so far */
+    unsigned calls; /* of those so far; writes that go on from one another are one */
+    uint64_t next;  /* where the last write ended */
     unsigned fails; /* the one that does, from 1; 0: none */
 };
 
@@ -331,7 +332,11 @@ static ssize_t failing_pwrite(struct vfs *vfs, int fd, const void *from, size_t 
                               uint64_t offset)
 {
     (void)vfs;
-    return is_failing() ? -1 : vfs_real()->functions->pwrite(vfs_real(), fd, from, bytes, offset);
+    bool goes_on = offset > 0 && offset == failing.next;
+    failing.next = offset + bytes;
+    return !goes_on && is_failing()
+               ? -1
+               : vfs_real()->functions->pwrite(vfs_real(), fd, from, bytes, offset);
 }
 
 static int failing_fdatasync(struct vfs *vfs, int fd)
