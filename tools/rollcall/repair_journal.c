@@ -128,7 +128,6 @@ static bool end_gap(struct mending *m)
     repair_journal_say_gap(m, &gap);
     m->repair->repairs++;
     m->lost = true;
-    m->segment->padded = true;
     if (m->fd < 0) {
         return true;
     }
@@ -183,6 +182,7 @@ static uint64_t mend_record(struct mending *m, struct salvage *salvage,
     uint64_t word;
     memcpy(&word, block, sizeof(word));
     m->repair->repairs++;
+    m->segment->sum = journal_sum(m->segment->sum, word);
     repair_say(m->repair,
                "%s/%s: offset %" PRIu64
                ": a bit of a record had turned over; it is turned back, nothing is lost",
@@ -205,6 +205,13 @@ static uint64_t end_wanted(const struct mending *m, uint64_t from)
     return end > from ? end : from;
 }
 
+static uint64_t first_word(const struct journal_record *record)
+{
+    uint64_t word;
+    memcpy(&word, (const unsigned char *)record->payload - JOURNAL_HEADER_BYTES, sizeof(word));
+    return word;
+}
+
 static bool take_item(struct mending *m, struct salvage *salvage, enum salvage_step step,
                       const struct salvage_item *item)
 {
@@ -212,8 +219,11 @@ static bool take_item(struct mending *m, struct salvage *salvage, enum salvage_s
     if (step == SALVAGE_RECORD) {
         m->sound_records++;
         m->sound_bytes += item->bytes;
-        return item->lsn < drop_from ? end_gap(m)
-                                     : note_gap(m, item->lsn, item->lsn + item->bytes, "given up");
+        if (item->lsn >= drop_from) {
+            return note_gap(m, item->lsn, item->lsn + item->bytes, "given up");
+        }
+        m->segment->sum = journal_sum(m->segment->sum, first_word(&item->record));
+        return end_gap(m);
     }
     bool goes_on = step == SALVAGE_GAP && item->resumes;
     uint64_t to = goes_on ? item->lsn + item->bytes : end_wanted(m, item->lsn);
@@ -300,16 +310,20 @@ static bool repair_journal_open_segment(struct mending *m, char path[VFS_PATH_MA
     return m->fd >= 0 || repair_fail(m->repair, m->segment->name, "opened");
 }
 
-static bool close_segment(struct mending *m, const char *path)
+/* `whole`: all of it was written, so that a new one gets its name. */
+static bool close_segment(struct mending *m, const char *path, bool whole)
 {
     const struct vfs_functions *file = m->repair->vfs->functions;
     char to[VFS_PATH_MAX];
     if (m->fd < 0) {
-        return true;
+        return whole;
     }
     bool done = file->fdatasync(m->repair->vfs, m->fd) == 0;
     file->close(m->repair->vfs, m->fd);
     m->fd = -1;
+    if (!whole) {
+        return false; /* said where it failed */
+    }
     if (!m->segment->there) {
         done = done && vfs_path(to, m->repair->options->directory, m->segment->name) &&
                file->rename(m->repair->vfs, path, to) == 0 &&
@@ -334,7 +348,7 @@ static bool mend_segment(struct mending *m, size_t index)
                end_gap(m);
     }
     done = done && (m->fd < 0 || !m->segment->changed || repair_journal_write_header(m));
-    return close_segment(m, path) && done;
+    return close_segment(m, path, done);
 }
 
 /* ---- the whole ---- */

@@ -68,7 +68,7 @@ struct repair_segment {
     bool there;   /* there is such a file */
     bool sound;   /* and its header can be trusted */
     bool changed; /* the header page is to be written */
-    bool padded;  /* records of it were replaced: its sum is another */
+    uint64_t sum; /* of the records that it keeps, once it was read (journal_sum) */
 };
 
 struct repair_plan {

@@ -143,8 +143,7 @@ static void fill_holes(const struct journal_chain *chain, struct repair_plan *pl
 /* ---- their numbers ---- */
 
 /* Numbers rise; one that is not known is what the next one says, or follows the one before. */
-static bool repair_segments_give_numbers(const struct journal_chain *chain,
-                                         struct repair_plan *plan)
+static bool repair_segments_give_numbers(struct repair_plan *plan)
 {
     uint64_t before = 0;
     for (size_t i = 0; i < plan->count; i++) {
@@ -154,9 +153,7 @@ static bool repair_segments_give_numbers(const struct journal_chain *chain,
             bool told = next && next->sound &&
                         next->header.previous.start == segment->header.start &&
                         next->header.previous.number > before;
-            segment->header.number = told    ? next->header.previous.number
-                                     : !next ? chain->number + 1
-                                             : before + 1;
+            segment->header.number = told ? next->header.previous.number : before + 1;
             segment->changed = true;
         }
         if (segment->header.number <= before) {
@@ -176,7 +173,7 @@ void repair_plan_link(struct repair_plan *plan, size_t index)
         return; /* what it followed is gone, and not asked for */
     }
     bool right = link->number == before->header.number && link->start == before->header.start;
-    if (!right || (before->padded && link->sum != 0)) {
+    if (!right || (link->sum != 0 && link->sum != before->sum)) {
         *link =
             (struct journal_link){.number = before->header.number, .start = before->header.start};
         segment->changed = true;
@@ -211,7 +208,7 @@ bool repair_plan_make(struct repair *repair, const struct journal_chain *chain,
         from = plan->segments[0].header.start;
     }
     fill_holes(chain, plan, from);
-    if (!repair_segments_give_numbers(chain, plan)) {
+    if (!repair_segments_give_numbers(plan)) {
         repair_cannot(repair,
                       "%s: the segments of the journal do not belong together: restore the "
                       "directory from a copy",

@@ -143,6 +143,27 @@ static bool reload(const struct settings *next)
     return reload_apply(harness.server, next, space_engine_create);
 }
 
+/* Of a reload that is to change nothing: it says why. */
+static void refused(const struct settings *next, const char *says)
+{
+    char text[4096];
+    FILE *log = tmpfile();
+    int saved = dup(STDERR_FILENO);
+
+    assert_true(log != NULL && saved >= 0 && dup2(fileno(log), STDERR_FILENO) >= 0);
+    bool taken = reload(next);
+    fflush(stderr);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    rewind(log);
+    text[fread(text, 1, sizeof(text) - 1, log)] = '\0';
+    fclose(log);
+    assert_false(taken);
+    if (strstr(text, says) == NULL) {
+        fail_msg("'%s' does not say '%s'", text, says);
+    }
+}
+
 static void ask(const char *text, const char *answer)
 {
     int fd = harness_connect(&harness);
@@ -215,6 +236,14 @@ static bool journal_has_failed(void)
     return stats.failed;
 }
 
+static void fail_journal(void)
+{
+    vfs_sim_fault(
+        sim, &(struct vfs_sim_fault){.op = VFS_SIM_FDATASYNC, .path = "journal-", .error = EIO});
+    assert_true(journal_has_failed());
+    vfs_sim_faults_end(sim);
+}
+
 /* Nothing is changed, and the number of the space that was to come is taken back. */
 static void test_no_room_in_the_journal(void **state)
 {
@@ -224,15 +253,116 @@ static void test_no_room_in_the_journal(void **state)
     make_space(&next.spaces[2], "n", SPACE_COUNTER);
     next.space_count = 3;
     ask("set f:1.a 0 0 1\r\n4\r\n", "STORED\r\n");
-    vfs_sim_fault(
-        sim, &(struct vfs_sim_fault){.op = VFS_SIM_FDATASYNC, .path = "journal-", .error = EIO});
-    assert_true(journal_has_failed());
-    vfs_sim_faults_end(sim);
+    fail_journal();
     assert_false(reload(&next));
     ask("get f:1.a n:1.a\r\nset n:1.a 0 0 1\r\n4\r\n",
         "VALUE f:1.a 0 1\r\n4\r\nEND\r\nCLIENT_ERROR no space for key\r\n");
     restart(&harness.settings); /* without n */
     ask("get f:1.a\r\n", "VALUE f:1.a 0 1\r\n4\r\nEND\r\n");
+}
+
+/* A space that is there may not change either: its new slots would be nowhere. Of one that changes
+ * and two that come it says how many events there are. */
+static void test_no_room_for_a_change(void **state)
+{
+    struct settings next = harness.settings;
+
+    (void)state;
+    ask("set f:1 0 0 3\r\n7,8\r\n", "STORED\r\n");
+    next.spaces[0].slots[0].bits = 40;
+    fail_journal();
+    refused(&next, "the journal has no room for 4 events");
+    make_space(&next.spaces[2], "n", SPACE_COUNTER);
+    make_space(&next.spaces[3], "o", SPACE_COUNTER);
+    next.space_count = 4;
+    refused(&next, "the journal has no room for 8 events");
+    ask("get f:1\r\n", "VALUE f:1 0 3\r\n7,8\r\nEND\r\n");
+    assert_int_equal(harness.server->spaces->at[0]->settings.slots[0].bits, 20);
+    restart(&harness.settings);
+    ask("get f:1\r\n", "VALUE f:1 0 3\r\n7,8\r\nEND\r\n");
+}
+
+/* The room that a reload has asked for in the journal is the workers' again after it. */
+static void test_room_is_given_back(void **state)
+{
+    struct settings next = harness.settings;
+
+    (void)state;
+    make_space(&next.spaces[2], "n", SPACE_COUNTER);
+    next.space_count = 3;
+    next.spaces[0].slots[0].bits = 40;
+    keeper_hold(harness.server->keeper); /* which asks for room of its own */
+    bool taken = reload(&next);
+    uint64_t kept = data_log(data)->writer.credit;
+    keeper_release(harness.server->keeper);
+    assert_true(taken);
+    assert_int_equal(kept, 0);
+    restart(&next);
+}
+
+/* Of two numbers the second cannot be made durable: the first is taken back, too. */
+static void test_no_room_for_the_second_number(void **state)
+{
+    struct settings next = harness.settings;
+
+    (void)state;
+    make_space(&next.spaces[2], "n", SPACE_COUNTER);
+    make_space(&next.spaces[3], "o", SPACE_COUNTER);
+    next.space_count = 4;
+    unsigned fault = vfs_sim_fault(
+        sim,
+        &(struct vfs_sim_fault){
+            .op = VFS_SIM_PWRITE, .path = "MANIFEST", .first = 2, .times = 1, .error = ENOSPC});
+    assert_false(reload(&next));
+    assert_int_equal(vfs_sim_fault_hits(sim, fault), 1);
+    vfs_sim_faults_end(sim);
+    ask("set n:1.a 0 0 1\r\n4\r\n", "CLIENT_ERROR no space for key\r\n");
+    restart(&harness.settings); /* which neither n nor o is in the way of */
+    ask("set f:1.a 0 0 1\r\n4\r\n", "STORED\r\n");
+}
+
+/* A space of kind plain is not stored: it has no number, and may go. */
+static void test_a_plain_space_comes_and_goes(void **state)
+{
+    struct settings next = harness.settings;
+
+    (void)state;
+    next.spaces[2] = (struct space_settings){
+        .kind = SPACE_PLAIN, .memory_bytes = 4u << 20, .item_bytes_max = 1u << 20};
+    strcpy(next.spaces[2].name, "rest");
+    next.space_count = 3;
+    assert_true(reload(&next));
+    ask("set k 0 0 1\r\nv\r\nget k\r\n", "STORED\r\nVALUE k 0 1\r\nv\r\nEND\r\n");
+    assert_true(reload(&harness.settings));
+    ask("set k 0 0 1\r\nv\r\nset f:1.a 0 0 1\r\n4\r\n",
+        "CLIENT_ERROR no space for key\r\nSTORED\r\n");
+    restart(&harness.settings);
+    ask("get f:1.a\r\n", "VALUE f:1.a 0 1\r\n4\r\nEND\r\n");
+}
+
+/* What reads dumped tables, their cache and their overlays are had at the start or not at all. */
+static void test_dumps(void **state)
+{
+    struct settings dumps = harness.settings;
+    struct settings both;
+
+    (void)state;
+    dumps.spaces[0].oldest = SPACE_OLDEST_DUMP;
+    dumps.cold.threads = 1;
+    dumps.cold.queue = 16;
+    dumps.cold.cache_bytes = 8u << 20;
+    dumps.cold.overlay_bytes = 8u << 20;
+    refused(&dumps, "oldest: dump, where no space had it, needs a restart");
+    restart(&dumps);
+    both = dumps;
+    both.spaces[1].oldest = SPACE_OLDEST_DUMP;
+    struct settings like = both;
+    like.memory_bytes = 64u << 20;
+    harness.server->memory_bytes = settings_memory_sum(&like, NULL) - 1;
+    refused(&both, "this holds up to ");
+    harness.server->memory_bytes++;
+    assert_true(reload(&both));
+    restart(&dumps);
 }
 
 /* Its number cannot be made durable: it does not come. */
@@ -261,7 +391,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_no_space_is_removed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_changed_slots_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_room_in_the_journal, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_room_for_a_change, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_room_is_given_back, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_room_for_the_manifest, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_room_for_the_second_number, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_plain_space_comes_and_goes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_dumps, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
