@@ -61,7 +61,7 @@
 #define JOURNAL_PAYLOAD_MAX       (JOURNAL_RECORD_MAX - JOURNAL_HEADER_BYTES)
 #define JOURNAL_SEGMENT_BYTES_MIN (1ull << 20)
 #define JOURNAL_SEGMENT_BYTES_MAX (16ull << 30)
-#define JOURNAL_OPEN_SEGMENTS     8 /* of more the whole ones are made durable and closed */
+#define JOURNAL_OPEN_SEGMENTS     3 /* of more the whole ones are made durable and closed */
 #define JOURNAL_BUFFER_BYTES_MIN  (256ull << 10)
 #define JOURNAL_BUFFER_BYTES_MAX  (4ull << 30)
 #define JOURNAL_ERROR_MAX         512
