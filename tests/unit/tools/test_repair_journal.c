@@ -76,6 +76,25 @@ static void forget_files(struct data *data, uint64_t journal_lsn)
     manifest_destroy(manifest);
 }
 
+/* The marks of a segment say no more than that the stream came to this LSN. */
+static void lower_mark(struct data *data, const char *name, uint64_t lsn)
+{
+    unsigned char bytes[JOURNAL_MARK_BYTES];
+    struct journal_found found = page_of(data, name);
+    found.mark.durable = found.mark.durable < lsn ? found.mark.durable : lsn;
+    found.mark.written = found.mark.written < lsn ? found.mark.written : lsn;
+    found.mark.serial++;
+    uint64_t offset = journal_mark_encode(&found.header, &found.mark, bytes);
+    data_write(data, name, offset, bytes, sizeof(bytes));
+}
+
+static void lower_marks(struct data *data, unsigned segments, uint64_t lsn)
+{
+    for (unsigned i = 0; i < segments; i++) {
+        lower_mark(data, data->segment[i], lsn);
+    }
+}
+
 static void damage_record(struct said_run *run, unsigned segment, uint64_t lsn)
 {
     repair_run_overwrite(run->data, run->data->segment[segment], repair_run_offset(segment, lsn),
@@ -123,6 +142,20 @@ static void test_next_header(void **state)
     assert_int_equal(repair_run_records(run).count, data->records - 2);
 }
 
+/* A record that is had again leaves the sum what it was. */
+static void test_next_header_after_a_bit(void **state)
+{
+    struct said_run *run = *state;
+    struct data *data = run->data;
+    const struct journal_found before = page_of(data, data->segment[1]);
+    data_flip(data, data->segment[0], repair_run_offset(0, data->second_lsn) + 20);
+    repair_run_whole(run);
+    repair_run_has(run, "a bit of a record had turned over");
+    repair_run_lacks(run, "its header is written again");
+    assert_int_equal(page_of(data, data->segment[1]).header.previous.sum,
+                     before.header.previous.sum);
+}
+
 /* What is made again says what it said, but for what no neighbour knows: sum and marks. */
 static void test_headers_made_again(void **state)
 {
@@ -166,27 +199,13 @@ static void test_headers_in_a_row(void **state)
 
 /* ---- where the stream ends ---- */
 
-/* Marks of a segment say no more than that the stream came to this LSN. */
-static void lower_mark(struct data *data, const char *name, uint64_t lsn)
-{
-    unsigned char bytes[JOURNAL_MARK_BYTES];
-    struct journal_found found = page_of(data, name);
-    found.mark.durable = found.mark.durable < lsn ? found.mark.durable : lsn;
-    found.mark.written = found.mark.written < lsn ? found.mark.written : lsn;
-    found.mark.serial++;
-    uint64_t offset = journal_mark_encode(&found.header, &found.mark, bytes);
-    data_write(data, name, offset, bytes, sizeof(bytes));
-}
-
 /* The last segment is gone, and nothing says that anything was in it: the one before is the last,
  * and open again. */
 static void test_last_is_gone(void **state)
 {
     struct said_run *run = *state;
     struct data *data = run->data;
-    for (unsigned i = 0; i < LAST; i++) {
-        lower_mark(data, data->segment[i], LAST_START);
-    }
+    lower_marks(data, LAST, LAST_START);
     const struct journal_found before = page_of(data, data->segment[LAST - 1]);
     assert_true(before.mark.sealed);
     assert_int_equal(before.mark.durable, LAST_START);
@@ -228,12 +247,15 @@ static void test_cut_short(void **state)
     assert_int_equal(repair_run_records(run).count, data->records - 20);
 }
 
-/* A record that a kill has torn is no loss: all that is known to have been ends before it. */
+/* A record that a kill has torn is no loss: all that is known to have been ends before it, and so
+ * do records above that. */
 static void test_torn_end(void **state)
 {
     struct said_run *run = *state;
     struct data *data = run->data;
     uint64_t end = data->end_lsn + DATA_CLOSED_BYTES;
+    forget_files(data, REPAIR_CAPACITY);
+    lower_marks(data, DATA_SEGMENTS, LAST_START);
     damage_record(run, 0, data->second_lsn);
     repair_run_overwrite(data, data->segment[LAST], repair_run_offset(LAST, end), 16, 9);
     repair_run_whole(run);
@@ -275,11 +297,13 @@ static void test_damage_that_is_given_up(void **state)
     uint64_t lsn = data->end_lsn - 7 * data->record_bytes;
     const struct repair_options options = {
         .directory = data->directory, .yes = true, .drop_from = lsn};
-    data_flip(data, data->segment[LAST], repair_run_offset(LAST, lsn + data->record_bytes) + 20);
+    data_flip(data, data->segment[LAST], repair_run_offset(LAST, lsn) + 20);
+    data_flip(data, data->segment[LAST],
+              repair_run_offset(LAST, lsn + 3 * data->record_bytes) + 20);
     assert_int_equal(repair_run_with(run, vfs_real(), &options), VERB_SOUND);
     repair_run_assert_sound(run);
     repair_run_lacks(run, "turned");
-    says_lost(run, "given up", lsn, data->end_lsn + DATA_CLOSED_BYTES);
+    says_lost(run, "a record's checksum does not fit", lsn, data->end_lsn + DATA_CLOSED_BYTES);
     assert_int_equal(repair_run_records(run).count, data->records - 7);
 }
 
@@ -420,12 +444,19 @@ static void test_each_failure(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        REPAIR_RUN_TEST(test_next_header),      REPAIR_RUN_TEST(test_headers_made_again),
-        REPAIR_RUN_TEST(test_headers_in_a_row), REPAIR_RUN_TEST(test_last_is_gone),
-        REPAIR_RUN_TEST(test_reach_is_the_end), REPAIR_RUN_TEST(test_cut_short),
-        REPAIR_RUN_TEST(test_torn_end),         REPAIR_RUN_TEST(test_first_record),
-        REPAIR_RUN_TEST(test_gaps_that_meet),   REPAIR_RUN_TEST(test_damage_that_is_given_up),
-        REPAIR_RUN_TEST(test_replaced_segment), REPAIR_RUN_TEST(test_each_failure),
+        REPAIR_RUN_TEST(test_next_header),
+        REPAIR_RUN_TEST(test_next_header_after_a_bit),
+        REPAIR_RUN_TEST(test_headers_made_again),
+        REPAIR_RUN_TEST(test_headers_in_a_row),
+        REPAIR_RUN_TEST(test_last_is_gone),
+        REPAIR_RUN_TEST(test_reach_is_the_end),
+        REPAIR_RUN_TEST(test_cut_short),
+        REPAIR_RUN_TEST(test_torn_end),
+        REPAIR_RUN_TEST(test_first_record),
+        REPAIR_RUN_TEST(test_gaps_that_meet),
+        REPAIR_RUN_TEST(test_damage_that_is_given_up),
+        REPAIR_RUN_TEST(test_replaced_segment),
+        REPAIR_RUN_TEST(test_each_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

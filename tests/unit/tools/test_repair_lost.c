@@ -326,6 +326,20 @@ static void test_layer(void **state)
     is_as_it_was(run, 2, LAYER);
 }
 
+/* The newest table is there without its layer. */
+static void test_layer_of_the_newest(void **state)
+{
+    struct said_run *run = *state;
+    put(run, 1, 0, 0);
+    put(run, 2, 0, ROW_STATE_LAYERED);
+    const char *lost = put(run, 2, LAYER, ROW_STATE_LAYER | ROW_STATE_CLOSED);
+    store(run);
+    data_remove(run->data, lost);
+    repair_run_whole(run);
+    is_as_it_was(run, 1, 0);
+    is_gone(run, 2, LAYER);
+}
+
 /* What lay over a file goes alone. */
 static void test_overlays(void **state)
 {
@@ -429,17 +443,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, repair_run_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_table_in_the_middle),
-        TEST(test_two_tables),
-        TEST(test_lowest_tables),
-        TEST(test_newest_table),
-        TEST(test_part),
-        TEST(test_layer),
-        TEST(test_overlays),
-        TEST(test_ids_apart),
-        TEST(test_damaged_takes_over),
-        TEST(test_lost_pages),
-        TEST(test_other_files),
+        TEST(test_table_in_the_middle), TEST(test_two_tables), TEST(test_lowest_tables),
+        TEST(test_newest_table),        TEST(test_part),       TEST(test_layer),
+        TEST(test_layer_of_the_newest), TEST(test_overlays),   TEST(test_ids_apart),
+        TEST(test_damaged_takes_over),  TEST(test_lost_pages), TEST(test_other_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
