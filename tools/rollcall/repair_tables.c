@@ -27,7 +27,6 @@ struct loss {
     const struct manifest_file *file;
     uint64_t count;     /* of ids or members in the table, as it says */
     uint64_t pages;     /* of the table */
-    uint64_t lost;      /* of these */
     uint64_t first_run; /* of neighbouring lost pages; if there is a run */
     uint64_t run;
     bool speaks;
@@ -99,7 +98,6 @@ static void take_lost(void *context, const struct table_rescue_lost *lost)
     }
     loss->first_run = loss->run == 0 ? lost->page : loss->first_run;
     loss->run++;
-    loss->lost++;
 }
 
 static void blank(void *context, const struct table_file_info *info, void *page)

@@ -315,7 +315,7 @@ static void test_no_length(void **state)
     end(&world);
 }
 
-/* A record behind 64 MiB of zeroes is found, behind more only if the segment says it was durable.
+/* A record after 64 MiB of zeroes is found, after more only if the segment says it was durable.
  */
 static void test_zeroes(void **state)
 {
