@@ -91,10 +91,13 @@ BUSY, JOURNAL_BUSY, NO_TABLE = b"SERVER_ERROR busy", b"SERVER_ERROR journal busy
 def may_refuse(part):
     """Space -> why its changes may be refused while such files hang: all of them, as only time says how many. `feed`
     always has a table free: sixteen changes at most come between two flush_all, each of some three tables, of its
-    hundred. `rolled` has none while a dump hangs, which needs each of these files: who waits for one in vain is
-    `busy`, and who is ahead may find the room apart full. No dictionary is ever full."""
+    hundred. It is opened by the keeper, though, and while that is in the bracket that stores the manifest, who waits
+    for a table for longer than a request may is `busy`. `rolled` has no table free while a dump hangs, which needs each
+    of these files: who waits for one in vain is `busy`, and who is ahead may find the room apart full. No dictionary is
+    ever full."""
     journal = {JOURNAL_BUSY} if part in ("/journal-", "") else set()
-    return {b"feed": journal, b"rolled": journal | {BUSY, NO_TABLE}}
+    bracket = {BUSY} if part in ("/MANIFEST", "") else set()
+    return {b"feed": journal | bracket, b"rolled": journal | {BUSY, NO_TABLE}}
 
 
 class Hang:
