@@ -79,13 +79,13 @@ void row_fini(struct row *row)
 void row_clear(struct row *row)
 {
     struct row_region *region = row_region_take(row);
-    if (region == NULL) {
-        region = row_take_newest(row);
+    if (region == NULL) { /* one more than configured, until the keeper has cleared the others */
+        region = row_region_obtain(row, row->config.table_bytes);
     }
     row_retire_all(row);
-    if (region == NULL) { /* all were cold, their memory not yet cleared */
+    if (region == NULL) { /* memory is refused */
         row_dispose(row);
-        region = row_region_take(row);
+        region = row_region_take_for(row, 1);
     }
     row_lock(row);
     row->sample_count = 0;

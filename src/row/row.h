@@ -322,6 +322,7 @@ struct row {
     /* Some of the newest new ids, in no order; UINT64_MAX: none. By any thread. */
     _Atomic uint64_t arrivals[ROW_ARRIVALS];
     _Atomic uint32_t arrivals_at;
+    _Atomic uint32_t arrivals_refused; /* ids ahead that were refused, some of which count as well */
     /* The rest under `lock`, a leaf: nothing else is taken while it is held. */
     pthread_mutex_t lock;
     size_t sample_count; /* creations of the unsettled table */
@@ -333,7 +334,7 @@ struct row {
     uint64_t waits;                         /* tickets left so far */
     struct row_waiters waiters;
     size_t region_count;
-    struct row_region *regions[ROW_TABLES_MAX];
+    struct row_region *regions[ROW_REGIONS_MAX];
     struct row_region *parts_left;   /* of dumped parts, to be given back by the keeper */
     struct row_table *retired;       /* linked by `further`, to be destroyed by the keeper */
     struct row_discarded *discarded; /* row_discard(): to be destroyed outside a stop */
@@ -541,8 +542,8 @@ bool row_asked(const struct row *row);
 void row_populate(struct row *row, const _Atomic bool *stop);
 
 /*
- * Forgets everything and leaves one unsettled first table; its memory is cleared in this call. With
- * a log, its reserve() has said true; so for row_reconfigure().
+ * Forgets everything and leaves one unsettled first table. The keeper clears memory, this call only
+ * where the system refuses one table more. With a log, its reserve() has said true; so below.
  */
 void row_clear(struct row *row);
 

@@ -352,6 +352,7 @@ enum row_verdict row_too_far(struct row *row, struct row_table *table, uint64_t 
         (void)may_ask(row, &row->again_us);
         return ROW_NO_TABLE;
     }
+    row_stream_refused(row, id);
     uint32_t wants = row_ahead_wants(row, table);
     if (wants != 0) {
         return wait_for(row, table, wants);

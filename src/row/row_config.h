@@ -10,8 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ROW_TABLES_MAX       1024  /* in memory, of a space, layers included */
-#define ROW_ROUTES_MAX       32768 /* of a space, dumped ones included, layers not */
+#define ROW_TABLES_MAX       1024                 /* in memory, of a space, layers included */
+#define ROW_REGIONS_MAX      (ROW_TABLES_MAX + 1) /* after flush_all one more, for a moment */
+#define ROW_ROUTES_MAX       32768                /* of a space, dumped ones included, layers not */
 #define ROW_DUMPS_MAX        (ROW_ROUTES_MAX - ROW_TABLES_MAX) /* beside all in memory */
 #define ROW_LATE_AUTO        (-1.0) /* late_room: follows what earlier tables received */
 #define ROW_SAMPLE_MAX       1024   /* creations the first table looks at */

@@ -98,6 +98,8 @@ static inline bool row_clusters(const struct row *row)
 
 /* An id was admitted to the table, in place or apart, as the `admitted`th. */
 void row_stream_note(struct row *row, struct row_table *table, uint64_t id, uint64_t admitted);
+/* An id ahead was refused: else a stream that finds the room apart full would never be seen. */
+void row_stream_refused(struct row *row, uint64_t id);
 /* True: most new ids belong to the range of this table; ids ahead of it count as its own. */
 bool row_stream_is_in(const struct row *row, const struct row_table *table);
 /* True: most new ids lie above its range, as far as is known, and so above what is ahead of it. */
@@ -363,11 +365,6 @@ void row_retire(struct row *row, struct row_table *table); /* and its layer: the
 void row_retire_all(struct row *row);
 void row_retire_one(struct row *row, struct row_table *table); /* it stands nowhere */
 void row_destroy_discarded(struct row *row); /* row_discard()'s. Any thread outside */
-/*
- * Retires the newest table in memory and returns its region, zeroed and still taken. NULL: there is
- * none.
- */
-struct row_region *row_take_newest(struct row *row);
 
 /* Returns whether it or a layer of it is to be dumped. */
 static inline bool row_any_leaving(const struct row_table *table)

@@ -123,6 +123,12 @@ static void sample(struct row *row, struct row_table *table, uint64_t id, uint64
     row_unlock(row);
 }
 
+static void note_arrival(struct row *row, uint64_t id)
+{
+    uint32_t at = atomic_fetch_add(&row->arrivals_at, 1);
+    atomic_store(&row->arrivals[at % ROW_ARRIVALS], id);
+}
+
 /* What was refused after all and comes again is admitted under the same number. */
 void row_stream_note(struct row *row, struct row_table *table, uint64_t id, uint64_t admitted)
 {
@@ -134,8 +140,17 @@ void row_stream_note(struct row *row, struct row_table *table, uint64_t id, uint
     }
     if (UNLIKELY(admitted >= arrival) &&
         atomic_compare_exchange_strong(&samples->arrival, &arrival, admitted + ARRIVALS_ONE_IN)) {
-        uint32_t at = atomic_fetch_add(&row->arrivals_at, 1);
-        atomic_store(&row->arrivals[at % ROW_ARRIVALS], id);
+        note_arrival(row, id);
+    }
+}
+
+/* A client tries what is refused again: an id is noted once among those remembered. */
+void row_stream_refused(struct row *row, uint64_t id)
+{
+    unsigned there;
+    (void)arrivals(row, ROW_ARRIVALS, id, id, &there);
+    if (there == 0 && atomic_fetch_add(&row->arrivals_refused, 1) % ARRIVALS_ONE_IN == 0) {
+        note_arrival(row, id);
     }
 }
 

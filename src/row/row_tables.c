@@ -203,20 +203,3 @@ void row_destroy_discarded(struct row *row)
         at = next;
     }
 }
-
-struct row_region *row_take_newest(struct row *row)
-{
-    size_t i = row->count;
-    while (i > 0 && row->tables[i - 1]->cold) {
-        i--;
-    }
-    if (i == 0) {
-        return NULL;
-    }
-    struct row_table *table = row->tables[i - 1];
-    struct row_region *region = table->region;
-    take_off(row, table);
-    row->kind->destroy(table);
-    row_region_clear(row, region);
-    return region;
-}

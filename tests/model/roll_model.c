@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/num.h"
+#include "row/row_private.h"
 
 #define ROOM_FIRST 4096u
 /* Pairs that never were and are found nevertheless, at a rate of one in a million. */
@@ -331,6 +332,16 @@ static bool is_right(const struct roll_model *m, const struct engine_op *op,
            (!text || (op->value_length == length && memcmp(op->value, number, length) == 0));
 }
 
+static void note_vain(struct roll_model *m, const struct engine_op *op,
+                      const struct roll_item *item, bool refused)
+{
+    bool created = op->status != ENGINE_ERROR && !item->there && op->verb != ENGINE_READ &&
+                   op->verb != ENGINE_DELETE;
+    bool in_vain = refused && row_regions_free(m->roll.engine->row) > 0;
+    m->vain = created ? 0 : m->vain + in_vain;
+    m->vain_most = m->vain > m->vain_most ? m->vain : m->vain_most;
+}
+
 /* Refused for want of room: then nothing may have changed, as later reads tell. */
 static bool was_refused(struct roll_model *m, const struct engine_op *op, struct roll_item *item)
 {
@@ -344,6 +355,7 @@ static bool was_refused(struct roll_model *m, const struct engine_op *op, struct
     item->unlucky = item->unlucky || unlucky;
     refused = refused || unlucky;
     m->refused += refused;
+    note_vain(m, op, item, refused);
     item->refused = item->refused || refused; /* what had no room may have none later */
     return refused;
 }

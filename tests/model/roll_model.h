@@ -51,6 +51,7 @@ struct roll_model {
     uint64_t denials, wrong_denials;         /* pairs that never were: asked for, and found */
     bool may_refuse;                         /* what is new; and what has no room in a pool */
     uint64_t refused;
+    uint64_t vain, vain_most; /* of these one after the other, while a table was free; at most */
     /* So many times a 64 KiB table's side dict may have no place for an id: luck of hashes. */
     uint64_t unlucky_max;
     uint64_t unlucky;

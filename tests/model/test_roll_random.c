@@ -5,7 +5,8 @@
  *
  * The tame run has few strays, and nothing may be refused. The wild one throws at the row whatever
  * ids can do, bursts of typos, gaps, other densities: there it may refuse what is new, but never
- * lose, alter or invent anything.
+ * lose, alter or invent anything. While a table is free it refuses a stream that leaps no longer
+ * than until it has seen so: where the room apart is full and the last tables are kept.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,6 +34,9 @@
 #define WILD_EVENTS     40u
 #define WILD_BURST      60u
 #define WILD_STRIDE_MAX 10000u
+/* Ids one after the other, refused while a table is free. A row remembers ROW_ARRIVALS of those
+ * that come, each the fourth, and of a stream that leaps most are its own at latest then. */
+#define VAIN_MAX (4u * ROW_ARRIVALS)
 
 struct run {
     struct roll_stream stream;
@@ -171,6 +175,11 @@ static void run_one(const struct roll_kind *kind, const struct roll_shape *shape
            " refused, %" PRIu64 " at the end\n",
            r->stream.name, m->done, m->count, roll_opened(&m->roll), refused, m->refused - refused);
     fflush(stdout);
+    if (!recycle && m->vain_most > VAIN_MAX) {
+        fail_msg("%s: seed %" PRIu64 ": %" PRIu64
+                 " ids refused one after the other while tables were free",
+                 r->stream.name, seed, m->vain_most);
+    }
     roll_stream_fini(&r->stream);
 }
 
@@ -194,6 +203,13 @@ static void test_wild(void **unused)
 {
     (void)unused;
     run_all(true);
+}
+
+/* A stream leaps while strays have all the room apart, and two tables are left. */
+static void test_leap_refused(void **unused)
+{
+    (void)unused;
+    run_one(&roll_kinds[2], &roll_shapes[3], false, true, 23);
 }
 
 /* Wild runs, recycling, in which the judge was wrong once about what is below. */
@@ -220,6 +236,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tame),
         cmocka_unit_test(test_wild),
+        cmocka_unit_test(test_leap_refused),
         cmocka_unit_test(test_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

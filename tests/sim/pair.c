@@ -309,8 +309,8 @@ static void begin_anew(struct pair_node *node)
     pair_start(node);
 }
 
-/* Of one that follows: the keeper's part and the checkpoints'. A leader's workers do it. */
-static void keep(struct sim *sim)
+/* A leader's workers do it. */
+void pair_keep(struct sim *sim)
 {
     for (unsigned i = 0; i < SIM_SPACES && !sim->leads && !sim->ended; i++) {
         if (sim->asked[i]) {
@@ -333,7 +333,7 @@ void pair_tend(struct pair *pair)
         struct pair_node *node = &pair->nodes[i];
 
         if (node->up && !node->sim.ended) {
-            keep(&node->sim);
+            pair_keep(&node->sim);
         }
         if (node->up && node->sim.ended) {
             pair_crash(node, false);
@@ -405,7 +405,7 @@ void pair_catch_up(struct pair_node *node)
             break;
         }
         calm(pair);
-        keep(&node->sim);
+        pair_keep(&node->sim);
     }
 }
 

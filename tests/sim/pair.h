@@ -82,6 +82,8 @@ void pair_crash(struct pair_node *node, bool cut);
  * The other, which has it, is promoted, and it follows.
  */
 void pair_bring_up(struct pair_node *node);
+/* Of one that follows: the keeper's part and the checkpoints', as far as they are asked for. */
+void pair_keep(struct sim *sim);
 /* Carries out what the follower has taken. */
 void pair_catch_up(struct pair_node *node);
 /* The follower leads from now on, in an epoch above all there were. The other may still be up.

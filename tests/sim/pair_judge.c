@@ -156,6 +156,9 @@ void pair_compare(struct pair *pair)
         return;
     }
     pair_catch_up(node);
+    if (!sim->ended && !node->again) {
+        pair_keep(sim); /* what was emptied has a table more until its others are cleared */
+    }
     if (sim->ended || node->again) {
         return;
     }

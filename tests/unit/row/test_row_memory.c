@@ -354,6 +354,44 @@ static void test_clear(void **unused)
     }
 }
 
+/* Where no memory is free the first table gets other memory: nothing is cleared in the call. */
+static void test_clear_full(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 2, false);
+    add(&rows, FIRST, 1800);
+    assert_int_equal(rows.row.count, 2);
+    size_t live = rows.live;
+    row_clear(&rows.row);
+    row_check(&rows.row);
+    assert_int_equal(rows.live, live + 1);
+    assert_int_equal(row_held_bytes(&rows.row), 3 * TABLE_BYTES);
+    fake_maintain(&rows);
+    assert_int_equal(rows.live, live - 1);
+    assert_int_equal(row_held_bytes(&rows.row), 2 * TABLE_BYTES);
+    add(&rows, 5, 1800);
+    fake_fini(&rows);
+}
+
+/* The system has no memory for a table of the size that is configured by now. */
+static void test_clear_no_memory(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 2, false);
+    add(&rows, FIRST, 1800);
+    size_t live = rows.live;
+    rows.row.config.table_bytes = 1ull << 60;
+    row_clear(&rows.row);
+    rows.row.config.table_bytes = TABLE_BYTES;
+    row_check(&rows.row);
+    assert_int_equal(rows.live, live - 1);
+    fake_maintain(&rows);
+    add(&rows, 5, 1800);
+    fake_fini(&rows);
+}
+
 /* -- another configuration -- */
 
 static void test_grow(void **unused)
@@ -575,16 +613,17 @@ static void test_figures(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layer),          cmocka_unit_test(test_no_layer),
-        cmocka_unit_test(test_recycle),        cmocka_unit_test(test_recycle_not_the_layered),
-        cmocka_unit_test(test_recycle_two),    cmocka_unit_test(test_recycle_for_layer),
-        cmocka_unit_test(test_one_table),      cmocka_unit_test(test_refuse),
-        cmocka_unit_test(test_late_room),      cmocka_unit_test(test_late_room_of_a_life),
-        cmocka_unit_test(test_clear),          cmocka_unit_test(test_grow),
-        cmocka_unit_test(test_shrink),         cmocka_unit_test(test_larger_tables),
-        cmocka_unit_test(test_smaller_tables), cmocka_unit_test(test_renew_empty),
-        cmocka_unit_test(test_populate),       cmocka_unit_test(test_init_refused),
-        cmocka_unit_test(test_resident_again), cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_layer),           cmocka_unit_test(test_no_layer),
+        cmocka_unit_test(test_recycle),         cmocka_unit_test(test_recycle_not_the_layered),
+        cmocka_unit_test(test_recycle_two),     cmocka_unit_test(test_recycle_for_layer),
+        cmocka_unit_test(test_one_table),       cmocka_unit_test(test_refuse),
+        cmocka_unit_test(test_late_room),       cmocka_unit_test(test_late_room_of_a_life),
+        cmocka_unit_test(test_clear),           cmocka_unit_test(test_clear_full),
+        cmocka_unit_test(test_clear_no_memory), cmocka_unit_test(test_grow),
+        cmocka_unit_test(test_shrink),          cmocka_unit_test(test_larger_tables),
+        cmocka_unit_test(test_smaller_tables),  cmocka_unit_test(test_renew_empty),
+        cmocka_unit_test(test_populate),        cmocka_unit_test(test_init_refused),
+        cmocka_unit_test(test_resident_again),  cmocka_unit_test(test_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
