@@ -325,8 +325,12 @@ def test_users():
     told = here.say("stats")
     for figure in ("auth_cmds 5", "auth_errors 4", "auth_refused 1"):
         assert "STAT %s\r\n" % figure in told, told
+    here.say("get feed:1")
+    assert "STAT cmd_get 1\r\n" in here.say("stats")
     here.say("stats reset")
-    assert "STAT auth_errors 0\r\n" in here.say("stats")
+    told = here.say("stats")
+    for figure in ("cmd_get 0", "auth_cmds 0", "auth_errors 0", "auth_refused 0"):
+        assert "STAT %s\r\n" % figure in told, told
     here.end()
 
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/hash.h"
 #include "phantom/phantom.h"
 #include "row/row_data.h"
 #include "tests/support/phantoms.h"
@@ -230,6 +231,26 @@ static void test_capacity(void **unused)
     phantoms_destroy(engine);
 }
 
+/* The same member, too long for a short hash, of half of all ids: the others have it not. */
+static void test_long_member(void **unused)
+{
+    (void)unused;
+    static const char member[] = "one whose name is longer than that of any other who reads posts";
+    struct phantom_config config = phantoms_config(true);
+    struct engine *engine = phantoms_create(&config);
+    unsigned wrong = 0;
+    assert_true(sizeof(member) - 1 > HASH_SHORT_MAX);
+    for (uint64_t id = 0; id < 1000; id += 2) {
+        assert_int_equal(phantoms_do(engine, ENGINE_SET, id, member), ENGINE_DONE);
+    }
+    for (uint64_t id = 0; id < 1000; id += 2) {
+        assert_true(phantoms_hold(engine, id, member));
+        wrong += phantoms_hold(engine, id + 1, member);
+    }
+    assert_true(wrong <= 5); /* of 500, in a filter that is nearly empty */
+    phantoms_destroy(engine);
+}
+
 /* Deletes until no exception finds room: nothing changes, and re-adding makes room. */
 static void test_exceptions_full(void **unused)
 {
@@ -427,17 +448,12 @@ static void test_stats(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_verbs),
-        cmocka_unit_test(test_delete_and_add_again),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_expires),
-        cmocka_unit_test(test_sink),
-        cmocka_unit_test(test_capacity),
-        cmocka_unit_test(test_exceptions_full),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_reconfigure),
-        cmocka_unit_test(test_config),
+        cmocka_unit_test(test_verbs),       cmocka_unit_test(test_delete_and_add_again),
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_expires),
+        cmocka_unit_test(test_sink),        cmocka_unit_test(test_capacity),
+        cmocka_unit_test(test_long_member), cmocka_unit_test(test_exceptions_full),
+        cmocka_unit_test(test_random),      cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_reconfigure), cmocka_unit_test(test_config),
         cmocka_unit_test(test_stats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
