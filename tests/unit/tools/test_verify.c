@@ -161,7 +161,8 @@ static void test_daemon(void **state)
     assert_int_equal(flock(fileno(held), LOCK_EX | LOCK_NB), 0);
     data_write(run->data, "journal-next.tmp", 0, "", 0);
     assert_int_equal(verify(run), VERB_SOUND);
-    said_has(run->said.errors_text, "a daemon is running");
+    said_has(run->said.errors_text,
+             " is in use by rollcalld, or by a verb such as rollcall verify: this is a look");
     has(run, "/journal-next.tmp: left over, or in use by the daemon\n");
     data_flip(run->data, run->data->table[0], PAGE);
     assert_int_equal(verify(run), VERB_DAMAGED);
