@@ -3,7 +3,7 @@
 
     tests/transfer/backup.py [--rounds N] [--seed N]
 
-$ROLLCALLD and $ROLLCALL name the programs. One client sends changes one behind the other, so the state
+$ROLLCALLD and $ROLLCALL name the programs. One client sends changes one after the other, so the state
 at any LSN is that after the first K of them. Checkpoints come all the time: tables are written and
 dumped, older files and segments of the journal go. Meanwhile backups are made, by link and by copy,
 killed and gone on with at random; in every other round the daemon is killed, too. Each is restored,
