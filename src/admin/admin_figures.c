@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -300,6 +301,7 @@ static void read_process(struct admin_figures *figures, const struct server *ser
     figures->memory_bytes = server->memory_bytes;
     figures->resident_bytes = memory_resident_bytes();
     figures->huge = huge_sums();
+    figures->log_lost = log_lost();
     net_metrics_sum(server->net, &figures->net);
     snprintf(figures->address, sizeof(figures->address), "%s",
              net_address(server->net, 0) != NULL ? net_address(server->net, 0) : "");

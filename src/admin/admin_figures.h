@@ -221,6 +221,7 @@ struct admin_figures {
     uint64_t memory_bytes, resident_bytes;
     struct huge_bytes huge; /* of tables, as of the last look */
     double cpu_s;
+    uint64_t log_lost; /* lines */
     enum journal_sync sync;
     char address[128];
     struct admin_command_counts commands;

@@ -100,6 +100,7 @@ const struct admin_row admin_rows[] = {
     DAEMON(threads, GAUGE("worker_threads", "The option threads.")),
     DAEMON(clock_jumps,
            COUNTER("clock_jumps_total", "Times the wall clock was set by two seconds or more.")),
+    DAEMON(log_lost, COUNTER("log_lines_lost_total", "Lines of the log that were lost.")),
     /* clients */
     DAEMON(net.curr_connections, GAUGE("connections", "Connections open now.")),
     DAEMON(max_connections, JSON("max_connections"),

@@ -191,6 +191,7 @@ bool data_has_room(struct data *data, bool starts, char error[DATA_ERROR_MAX])
 static bool take_lock(struct data *data, char error[DATA_ERROR_MAX])
 {
     const struct dir_lock *lock = &data->dir_lock;
+    char words[DIR_LOCK_WORDS_MAX];
 
     switch (dir_lock_take(data->vfs, data->directory, &data->dir_lock)) {
     case DIR_LOCK_TAKEN:
@@ -203,14 +204,8 @@ static bool take_lock(struct data *data, char error[DATA_ERROR_MAX])
         data->vfs = lock->vfs;
         return true;
     case DIR_LOCK_HELD:
-        return lock->holder > 0
-                   ? data_refuse(error,
-                                 "data directory %s is in use by another rollcalld (pid %ld)",
-                                 data->directory, lock->holder)
-                   : data_refuse(error,
-                                 "data directory %s is in use by another rollcalld, or by a verb "
-                                 "such as rollcall verify",
-                                 data->directory);
+        return data_refuse(error, "data directory %s %s", data->directory,
+                           dir_lock_words(lock, words));
     default:
         return refuse_errno(data, "cannot be locked", error);
     }

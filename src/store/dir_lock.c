@@ -88,6 +88,17 @@ enum dir_lock_result dir_lock_take_reading(struct vfs *vfs, const char *director
     return take_either(vfs, directory, 0, lock);
 }
 
+const char *dir_lock_words(const struct dir_lock *lock, char words[DIR_LOCK_WORDS_MAX])
+{
+    if (lock->holder > 0) {
+        snprintf(words, DIR_LOCK_WORDS_MAX, "is in use by rollcalld (pid %ld)", lock->holder);
+    } else {
+        snprintf(words, DIR_LOCK_WORDS_MAX,
+                 "is in use by rollcalld, or by a verb such as rollcall verify");
+    }
+    return words;
+}
+
 bool dir_lock_sign(struct vfs *vfs, const char *directory)
 {
     char text[PID_TEXT_MAX];

@@ -22,7 +22,8 @@
 
 #include "store/vfs.h"
 
-#define DIR_LOCK_NAME "lock"
+#define DIR_LOCK_NAME      "lock"
+#define DIR_LOCK_WORDS_MAX 80 /* bytes */
 
 struct dir_lock {
     struct vfs *vfs; /* the directory's files; NULL: not taken */
@@ -44,6 +45,9 @@ enum dir_lock_result dir_lock_take(struct vfs *vfs, const char *directory, struc
  * weak and DIR/lock is not there, or may not be written: FAILED. */
 enum dir_lock_result dir_lock_take_reading(struct vfs *vfs, const char *directory,
                                            struct dir_lock *lock);
+/* HELD: writes who has it, for a sentence that begins with the directory's name. Returns `words`.
+ */
+const char *dir_lock_words(const struct dir_lock *lock, char words[DIR_LOCK_WORDS_MAX]);
 /* Writes the process id for others to name. False: errno. */
 bool dir_lock_sign(struct vfs *vfs, const char *directory);
 /* Ends lock.vfs with it. Not taken: no-op. */

@@ -188,6 +188,7 @@ void journal_count_segments(struct journal *journal)
         count++;
         bytes += s->header.bytes;
     }
+    journal_count_open(journal);
     journal->segments = count;
     journal->segments_bytes = bytes;
     journal->oldest = journal->first->header.start;

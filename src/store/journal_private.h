@@ -84,6 +84,7 @@ struct journal {
     _Atomic uint64_t cleared;
     _Atomic uint64_t records, writes, syncs;
     _Atomic uint64_t segments, segments_bytes, oldest; /* of the list: journal_count_segments */
+    _Atomic uint64_t open;                             /* segments: journal_count_open */
     _Atomic uint64_t unsynced_since_us;                /* 0: all written is durable */
     _Atomic uint64_t droppable;                        /* journal_may_drop */
 
@@ -128,11 +129,18 @@ static inline bool journal_is_full(const struct journal *journal)
     return atomic_load(&journal->full) || atomic_load(&journal->trouble) == JOURNAL_STUCK;
 }
 
-/* Returns whether a sync is due to close some of the segments. Under the write lock. */
+/* `unsynced` or `current` is another. Under the write lock. */
+static inline void journal_count_open(struct journal *journal)
+{
+    journal->open = journal->current->header.number - journal->unsynced->header.number + 1;
+}
+
+/* Returns whether a sync is due to close some of the segments. Only the sync thread lowers their
+ * number. Whoever raises it kicks that thread after: as with `written`, a look before the kick may
+ * miss the last one, and the look after it does not, all being of one order (seq_cst). */
 static inline bool journal_has_many_open(const struct journal *journal)
 {
-    return journal->current->header.number - journal->unsynced->header.number >=
-           JOURNAL_OPEN_SEGMENTS;
+    return journal->open > JOURNAL_OPEN_SEGMENTS;
 }
 
 /* ---- journal.c ---- */

@@ -16,7 +16,7 @@
 /*
  * Wherever these bytes begin, a record begins in their first half. A payload may look like a record
  * before that one, and then it ends in the second half at the latest: the records that count begin
- * behind both.
+ * after both.
  */
 #define LEAD_BYTES (2 * JOURNAL_RECORD_MAX)
 

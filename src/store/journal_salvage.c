@@ -119,6 +119,7 @@ static enum salvage_step judge(struct salvage *salvage, struct salvage_item *ite
         return SALVAGE_GAP;
     }
     item->why = NULL;
+    item->word = word;
     item->record = (struct journal_record){
         .lsn = item->lsn,
         .type = type,

@@ -44,6 +44,7 @@ struct salvage_item {
     uint64_t lsn, bytes;
     const char *why;              /* GAP; static */
     bool resumes;                 /* GAP: sound records follow it */
+    uint64_t word;                /* RECORD: its first, which running sums are made of */
     struct journal_record record; /* RECORD: valid until the next call */
 };
 

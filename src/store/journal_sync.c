@@ -220,6 +220,7 @@ static void note_durable(struct journal *journal, const struct sync_round *round
     pthread_mutex_lock(&journal->write_lock);
     journal->durable_sum = round->sum;
     journal->unsynced = round->last;
+    journal_count_open(journal);
     journal->syncs++;
     journal->unsynced_since_us = journal->run.end > round->target ? round->began_us : 0;
     atomic_store(&journal->durable, round->target);
@@ -334,15 +335,8 @@ static bool is_mark_due(struct journal *journal, uint64_t now_us)
     return room && journal->sync != JOURNAL_SYNC_NEVER;
 }
 
-/* Descriptors are few, and a checkpoint, which has all synced, wants some of its own. */
-static bool has_many_open(struct journal *journal)
-{
-    pthread_mutex_lock(&journal->write_lock);
-    bool many = journal_has_many_open(journal);
-    pthread_mutex_unlock(&journal->write_lock);
-    return many;
-}
-
+/* Of many open segments: descriptors are few, and a checkpoint, which has all synced, wants some of
+ * its own. */
 static bool is_sync_due(struct journal *journal, uint64_t now_us)
 {
     uint64_t durable = journal_durable(journal);
@@ -351,7 +345,7 @@ static bool is_sync_due(struct journal *journal, uint64_t now_us)
         return is_mark_due(journal, now_us);
     }
     if (journal->sync_target > durable || journal->sync == JOURNAL_SYNC_ALWAYS ||
-        has_many_open(journal)) {
+        journal_has_many_open(journal)) {
         return true;
     }
     bool room_wanted = atomic_exchange(&journal->room_wanted, false);

@@ -1,6 +1,6 @@
 /*
  * fuzz_store.c: what a start reads from the disk. The first byte of the input chooses:
- *     m  the rest is a manifest's text, its checksum's line put behind it
+ *     m  the rest is a manifest's text, its checksum's line put after it
  *     j  the rest is a segment of the journal, sealed: its header and its records get checksums
  *     t  changes of a sound table file: two bytes of offset, one to xor there; sealed anew
  *     f  the same, not sealed
@@ -103,7 +103,7 @@ static void run_manifest(const char *bytes, size_t length, struct test_random *r
 /* ---- journal ---- */
 
 struct records {
-    uint64_t at; /* LSN behind the last */
+    uint64_t at; /* LSN after the last */
     uint64_t count;
 };
 

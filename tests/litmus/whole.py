@@ -59,7 +59,7 @@ def local_steps(node, journal, rule, leads):
     # a round: images of what changed, then events below M are in the files
     elif node.dirty or node.m < node.at:
         yield node._replace(image=node.flag if node.dirty else node.image, m=node.at, dirty=False), ()
-    # a kill: what its image says, and the events behind M
+    # a kill: what its image says, and the events after M
     flag = node.image or (rule != "tapped" and WHOLE in journal[node.m:node.at])
     if rule == "tapped":
         flag = node.cold is not None

@@ -236,7 +236,7 @@ class Search:
             if leader == f or not daemon.leads or (older and self.rule("no-older-epoch")):
                 continue
             if own.leads and older:
-                # Without the rule: a leader that takes what an older one sends, behind its own.
+                # Without the rule: a leader that takes what an older one sends, after its own.
                 new = [record for record in daemon.log if record > 0 and record not in own.log]
                 for record in new[:1]:
                     yield from self.took(world, f, leader, own.log + (record,), len(daemon.log))
@@ -284,7 +284,7 @@ class Search:
                     yield self.power_cut(world, node, end, stopped)
 
     def power_cut(self, world, node, end, stopped):
-        """Its journal ends there now: anywhere behind what had to be on the disk."""
+        """Its journal ends there now: anywhere after what had to be on the disk."""
         daemon = world.daemons[node]
         log = daemon.log[:end]
         after = self.set_daemon(

@@ -21,6 +21,7 @@ import sys
 
 import judge
 from refusals import is_closed
+from tally import Tally
 from victim import Failure, Victim, passes, protocol, scale_of_run, seed_of_run
 
 ROUNDS = 8  # of each seed
@@ -101,8 +102,7 @@ class Test:
         self.likes, self.readers = {}, {}  # id -> its number; id -> is u0 there? None: deleted
         self.old = []
         self.figures = {}  # `stats spaces`, as a batch is sent
-        self.sent = dict.fromkeys(REFUSED_MAX, 0)  # kind -> commands
-        self.refused = {}  # (kind, reason) -> how many of them
+        self.tally = Tally()  # of the commands of each kind
         self.daemon = self.client = None
 
     def start(self):
@@ -145,18 +145,15 @@ class Test:
         self.client.socket.sendall(b"".join(command[0] for command in commands))
         for one, command, line in zip(ids, commands, self.answers(len(ids))):
             sent, done, liked, value = command
-            self.sent[kinds[one]] += 1
+            kind = kinds[one]
+            if not self.tally.note(kind, line in done, line, REFUSED_MAX[kind]):
+                raise Failure("%s: %r is answered %r" % (kind, sent, line))
             if line in done:
                 (self.readers if liked else self.likes)[one] = value
                 self.old.append(one)
-            elif line in REFUSED_MAX[kinds[one]]:
-                key = (kinds[one], line)
-                self.refused[key] = self.refused.get(key, 0) + 1
-                if line in (NO_TABLE, TOO_FAR):
-                    above = kinds[one] in (LEAPT, FAR) or one > self.stream.place
-                    self.check_table(one, judge.SPACES["member" if liked else "counter"], line, above)
-            else:
-                raise Failure("%s: %r is answered %r" % (kinds[one], sent, line))
+            elif line in (NO_TABLE, TOO_FAR):
+                above = kind in (LEAPT, FAR) or one > self.stream.place
+                self.check_table(one, judge.SPACES["member" if liked else "counter"], line, above)
 
     def check_table(self, one, space, line, above):
         """An id was just refused for want of a table: is none free? Or may it lie above the tables, and the room apart
@@ -177,10 +174,9 @@ class Test:
         return APART_FULL * room / APART_PLACE[space]
 
     def check_refused(self):
-        for (kind, reason), count in self.refused.items():
-            if count > REFUSED_MAX[kind][reason] * self.sent[kind]:
-                raise Failure("%d of %d ids %s: %s\n%s" % (count, self.sent[kind], kind, reason.decode(),
-                                                         self.daemon.output()[-2000:]))
+        excess = self.tally.excess(REFUSED_MAX)
+        if excess:
+            raise Failure("refused: %s\n%s" % (excess, self.daemon.output()[-2000:]))
 
     # ---- reading ----
 
@@ -229,11 +225,9 @@ class Test:
                 self.end_of_round()
                 self.compare()
             figures = self.client.stats(b"spaces")
-            print("%d ids, up to %d; %d tables, %s of them files; refused:%s" % (
+            print("%d ids, up to %d; %d tables, %s of them files; %s" % (
                 len(self.old), self.stream.place, int(figures["feed:tables"]),
-                figures["feed:cold_tables"], "".join(
-                    " %d of %d %s %s;" % (count, self.sent[kind], kind, reason.decode())
-                    for (kind, reason), count in sorted(self.refused.items())) or " none"))
+                figures["feed:cold_tables"], self.tally))
             self.check_refused()
             sys.stdout.flush()
             return None

@@ -22,8 +22,8 @@ are emptied at once, but while a manifest of dumps hangs: then flush_all and the
 flush_all that waits too long is refused and does nothing.
 
 With --seconds each hangs for so long at least, and the longest answer of a reader is held against
-20 ms: for a quiet machine. Prints the longest answers, and how many changes were refused by space and reason; exits 1 at the first
-thing that is wrong.
+20 ms: for a quiet machine. Prints the longest answers, and how many changes were refused by space and
+reason; exits 1 at the first thing that is wrong.
 """
 import argparse
 import mmap
@@ -37,6 +37,7 @@ import sys
 import time
 
 import judge
+from tally import Tally
 from victim import Failure, Folder, Victim, protocol
 
 HANG_BYTES = 4096
@@ -195,7 +196,7 @@ class Run:
         self.read_last = VALUE
         self.acknowledged = {b"feed": [], b"rolled": []}
         self.emptied = {b"feed": [], b"rolled": []}
-        self.refused = {}  # (space, reason) -> changes
+        self.tally = Tally()  # of the changes of each space
         self.done = self.waits = False  # the flush_all of this hang, while it lasted; and the reload
         self.longest = 0.0
 
@@ -254,12 +255,11 @@ class Run:
             data += piece
         changer.close()
         for number, answer in zip(numbers, data.split(b"\r\n")):
-            if answer == b"STORED":
-                self.acknowledged[space].append(number)
-            elif answer in may:
-                self.refused[space, answer] = self.refused.get((space, answer), 0) + 1
-            else:
+            stored = answer == b"STORED"
+            if not self.tally.note(space.decode(), stored, answer, may):
                 raise Failure("set %s:%d was answered %r" % (space.decode(), number, answer))
+            if stored:
+                self.acknowledged[space].append(number)
 
     def reload(self):
         self.turn += 1
@@ -442,10 +442,8 @@ class Run:
             raise Failure(problem)
         if self.options.seconds > 0 and self.longest > LATE_S:
             raise Failure("the longest read took %.1f ms" % (self.longest * 1000))
-        print("ok   %s: %d changes of the last hang acknowledged, the longest read %.1f ms; refused in all:%s" % (
-            self.sync, sum(map(len, self.acknowledged.values())), self.longest * 1000, "".join(
-                " %d of %s %s;" % (count, space.decode(), reason.decode())
-                for (space, reason), count in sorted(self.refused.items())) or " none"))
+        print("ok   %s: %d changes of the last hang acknowledged, the longest read %.1f ms; of all %s" % (
+            self.sync, sum(map(len, self.acknowledged.values())), self.longest * 1000, self.tally))
 
     def end(self):
         self.hang.disarm()

@@ -379,7 +379,7 @@ class Judge:
             texts.update(texts_in(client.ask_counters(block)))
             there |= client.members(block)
         probed = self.probe(client, ids, rng)
-        tables = self.tables(client)  # behind the reading, for some may have gone meanwhile
+        tables = self.tables(client)  # after the reading, for some may have gone meanwhile
         self.looks += sum(tables["member"].layers_of(one) for one in probed)
         spaces = client.stats(b"spaces")
         self.rows(spaces, tables)

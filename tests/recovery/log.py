@@ -5,7 +5,7 @@
 
 $ROLLCALLD as in crash.py. Its log is a pipe: it is read until the daemon serves, then filled. Every worker then
 logs lines; reads and changes must be answered all the while, also when no further line has room. Read again,
-the log says how many were lost. Full once more, it must not hold up a stop: exit status 0, and what was
+the log says how many were lost, and so do stats and metrics. Full once more, it must not hold up a stop: exit status 0, and what was
 acknowledged is there at the next start. Exits 1 at the first thing that is wrong.
 """
 import os
@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 
 import judge
 from victim import Failure, Folder, Victim, answers
@@ -25,6 +26,8 @@ STOP_S = 30
 BLOCK = 500
 BLOCKS_MAX = 2000  # of commands, until the log has no room
 TLS_HELLO = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+PAGE = r"status page on (http://127\.0\.0\.1:\d+/)"
+METRIC = "\nrollcall_log_lines_lost_total %d\n"
 LOST = r"lines of the log were lost: .* lost=(\d+)"
 
 
@@ -120,6 +123,7 @@ def stop(daemon):
 def try_it(daemon):
     daemon.serve()
     daemon.must_say("listening on")
+    page = daemon.must_say(PAGE)[1]
     clients = [daemon.connect() for _ in range(CLIENTS)]
     daemon.fill()
     close_some(daemon)
@@ -130,6 +134,9 @@ def try_it(daemon):
     said = int(daemon.must_say(LOST)[1])
     if daemon.lost() != said:
         raise Failure("%d lines were lost, the log says %d" % (daemon.lost(), said))
+    with urllib.request.urlopen(page + "metrics", timeout=ANSWER_S) as metrics:
+        if METRIC % said not in metrics.read().decode():
+            raise Failure("the metrics do not say that %d lines were lost" % said)
     daemon.must_say("a client was closed")
     daemon.fill()
     lines(clients[0], [b"verbosity 1\r\n"])
@@ -151,6 +158,8 @@ def check(folder):
 def main():
     folder = Folder()
     folder.configure(VALUES)
+    with open(folder.config, "a", encoding="ascii") as file:
+        file.write("admin: 127.0.0.1:0\n")
     daemon = Deaf(folder)
     try:
         try_it(daemon)

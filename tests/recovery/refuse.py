@@ -115,12 +115,12 @@ def two_daemons(folder):
     first = Victim(folder)
     try:
         first.serve()
-        refused_second(folder, rb"in use by another rollcalld \(pid %d\)" % first.process.pid)
+        refused_second(folder, rb"in use by rollcalld \(pid %d\)" % first.process.pid)
         os.unlink(os.path.join(folder.data, "lock"))
-        refused_second(folder, rb"in use by another rollcalld")
+        refused_second(folder, rb"in use by rollcalld")
         for name in os.listdir(folder.data):  # whatever goes, the directory is in use
             os.rename(os.path.join(folder.data, name), os.path.join(folder.path, name + ".away"))
-        refused_second(folder, rb"in use by another rollcalld")
+        refused_second(folder, rb"in use by rollcalld")
         for name in os.listdir(folder.path):
             if name.endswith(".away"):
                 os.rename(os.path.join(folder.path, name), os.path.join(folder.data, name[:-5]))

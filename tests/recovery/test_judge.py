@@ -8,6 +8,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import judge  # noqa: E402
 from refusals import BUSY, LASTS, MAY, MUST, NO_MEMORY, NO_TABLE, Refusals  # noqa: E402
+from tally import Tally  # noqa: E402
 
 OWNER = 1  # an id that nobody owns is taken for new
 
@@ -277,6 +278,27 @@ class Chance(unittest.TestCase):
         self.assertEqual(judge.most_found(0.001, 0), 0)
         self.assertTrue(1300 < judge.most_found(0.001, 1000000) < 1500)
         self.assertEqual(judge.most_found(0.001, 2000000), judge.most_found(0.002, 1000000))
+
+
+class Tallied(unittest.TestCase):
+    def test_refused_for_a_reason_that_may_be(self):
+        tally = Tally()
+        self.assertEqual(str(tally), "refused: none")
+        self.assertTrue(tally.note("feed", True, b"STORED", ()))
+        self.assertTrue(tally.note("feed", False, b"busy", (b"busy",)))
+        self.assertFalse(tally.note("feed", False, b"full", (b"busy",)))
+        self.assertTrue(tally.note("liked", False, b"full", (b"full",)))
+        self.assertEqual(str(tally), "refused: 1 of 3 feed busy; 1 of 3 feed full; 1 of 1 liked full;")
+
+    def test_refused_too_often(self):
+        tally = Tally()
+        most = {"feed": {b"busy": 0.25}, "liked": {b"busy": 1}}
+        for done in (False, True, True, True):
+            tally.note("feed", done, b"busy", most["feed"])
+            tally.note("liked", done, b"busy", most["liked"])
+        self.assertIsNone(tally.excess(most))
+        tally.note("feed", False, b"busy", most["feed"])
+        self.assertEqual(tally.excess(most), "2 of 5 feed busy")
 
 
 if __name__ == "__main__":

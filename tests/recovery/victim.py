@@ -272,7 +272,7 @@ class Load:
         elif words[0] == "wrong":
             self.wrong.append(line)
         elif words[0] == "refused":
-            key = (words[2], " ".join(words[4:]))  # behind SERVER_ERROR or CLIENT_ERROR
+            key = (words[2], " ".join(words[4:]))  # after SERVER_ERROR or CLIENT_ERROR
             self.refused[key] = self.refused.get(key, 0) + int(words[1])
         elif words[0] == "gone":
             self.gone += int(words[1])

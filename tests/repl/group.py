@@ -268,7 +268,7 @@ def grow(pair):
                                   for i in range(first, first + IDS_AT_ONCE)))
             if GROWN in two.stats()["trouble"]:
                 break
-        link.sendall(b"version\r\n")  # behind all of them
+        link.sendall(b"version\r\n")  # after all of them
         if not link.recv(64).startswith(b"VERSION "):
             raise Failure("no answer to version")
     nodes.wait_for(lambda: "it says nothing: %s" % two.stats(), lambda: GROWN in two.stats()["trouble"], LONG_S)

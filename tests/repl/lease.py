@@ -39,7 +39,7 @@ def refused(node, line, words):
 
 
 def lead(node, epoch, until, waits):
-    """What it says behind OK: how far it is, and those it waits for."""
+    """What it says after OK: how far it is, and those it waits for."""
     answer = node.ask(b"lead 1 %d %d %s" % (epoch, until, waits))
     if not answer.startswith(b"OK "):
         raise Failure("lead is answered %r" % answer)

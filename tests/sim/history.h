@@ -3,7 +3,7 @@
  * model a recovered server is held against.
  *
  * A record is known by its LSN. After a crash the journal ends somewhere: history_cut() forgets
- * what lies behind, and the model is what the rest makes. It knows three things of a key (an id of
+ * what comes after, and the model is what the rest makes. It knows three things of a key (an id of
  * a counter space, a member of an id of a phantom space): it is there, it is not, nobody can say
  * (a filter that was thrown away may or may not say yes by chance).
  *
@@ -92,7 +92,7 @@ void history_cut(struct history *history, uint64_t lsn);
  * added if it is an event: a recovery puts some by itself. False: it is neither.
  */
 bool history_meet(struct history *history, const struct journal_record *record);
-/* Takes what `from` has behind its own end and below lsn. */
+/* Takes what `from` has after its own end and below lsn. */
 void history_follow(struct history *history, const struct history *from, uint64_t lsn);
 /* A record of a journal that came from another node: it is taken as that one's history has it.
  * False: it is known here, or is not the other's. */

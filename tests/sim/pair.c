@@ -440,7 +440,7 @@ bool pair_promote(struct pair *pair)
     }
     sim_calm(sim);
     sim_meet(sim);
-    bool armed = sim->end.armed; /* it ends before or behind it */
+    bool armed = sim->end.armed; /* it ends before or after it */
 
     sim->end.armed = false;
     actors_own(node->number);

@@ -115,7 +115,7 @@ static void pass_named(struct sim *sim, enum sim_point point, unsigned code)
     }
 }
 
-/* Does the main thread wait for the journal's? Not for the marks behind a sync: it was woken
+/* Does the main thread wait for the journal's? Not for the marks after a sync: it was woken
  * before, and goes on until it is to be calm. */
 static bool is_sync_awaited(const struct sim *sim)
 {
@@ -443,7 +443,7 @@ static void scan(struct sim *sim, uint64_t from, journal_record_fn *record, uint
     *end = scan.end;
 }
 
-/* Where does the journal end, and is that late enough? What lies behind is forgotten. */
+/* Where does the journal end, and is that late enough? What comes after is forgotten. */
 static void look(struct sim *sim)
 {
     uint64_t end;

@@ -59,7 +59,7 @@
 #define SIM_CODE_ANY    SIM_CODES
 
 enum sim_point {
-    SIM_POINT_PUT,      /* a record: before and behind */
+    SIM_POINT_PUT,      /* a record: before and after */
     SIM_POINT_LEFT,     /* a checkpoint came out of the barrier */
     SIM_POINT_TABLE,    /* a call for a table's file */
     SIM_POINT_MANIFEST, /* for the manifest, or the directory */
@@ -161,7 +161,7 @@ struct sim {
     /* What must be found. */
     uint64_t acknowledged; /* all below is promised to clients */
     uint64_t durable;      /* at the end of the last process that ran */
-    uint64_t must;         /* the journal that is found next ends here or behind */
+    uint64_t must;         /* the journal that is found next ends here or after */
     bool broken;           /* something was acknowledged that was not kept */
     uint64_t found;        /* where the journal ended */
     struct history history;

@@ -3,7 +3,7 @@
 
     tests/transfer/backup.py [--rounds N] [--seed N]
 
-$ROLLCALLD and $ROLLCALL name the programs. One client sends changes one behind the other, so the state
+$ROLLCALLD and $ROLLCALL name the programs. One client sends changes one after the other, so the state
 at any LSN is that after the first K of them. Checkpoints come all the time: tables are written and
 dumped, older files and segments of the journal go. Meanwhile backups are made, by link and by copy,
 killed and gone on with at random; in every other round the daemon is killed, too. Each is restored,
@@ -11,7 +11,6 @@ killed at random as well, a daemon starts with it, and all it exports must be th
 which lies between what was answered before the backup began and what was sent when it ended.
 """
 import argparse
-import collections
 import json
 import os
 import random
@@ -23,18 +22,19 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recovery"))
 import judge  # noqa: E402
+from tally import Tally  # noqa: E402
 from victim import Failure, Folder, Victim, protocol, seed_of_run  # noqa: E402
 
 SECONDS_MAX = 120
 PIPELINED = 20
 RECENT = 1500  # ids back from the newest that are incremented
 KILLS_MAX = 6  # of one backup, or restore
-BUSY = b"SERVER_ERROR busy\r\n"
+BUSY = b"SERVER_ERROR busy"
 # Why a change may be refused, and of how many of those answered: a new id waits for the dump that makes room for its
 # table, and is busy where a slow disk takes five seconds for that. Other reasons never come: no dump fails or is
 # overrun, as `cold.overlay` holds each record of a table; no increment goes back as far as a file, the counts fit
 # their slots, and the journal's buffer is never full of PIPELINED changes.
-REFUSED_MAX = {BUSY: 0.001}
+REFUSED_MAX = {"feed": {BUSY: 0.001}}
 CONFIG = """threads: 2
 memory: 512MiB
 data: %s
@@ -58,7 +58,8 @@ class Writer(threading.Thread):
         self.client = daemon.connect()
         self.rng = random.Random(seed)
         self.changes = []  # (id, slot, value or None), in their order
-        self.refused = {}  # place of each that was -> the reason
+        self.tally = Tally()
+        self.refused = set()  # places
         self.answered = 0
         self.ended = False
         self.problem = None
@@ -88,26 +89,26 @@ class Writer(threading.Thread):
                     line = stream.readline()
                     if not line.endswith(b"\r\n"):
                         return
-                    if line in REFUSED_MAX:
-                        self.refused[first + i] = line
-                    elif not (line == b"STORED\r\n" or line.strip().isdigit()):
+                    answer = line.strip()
+                    done = answer == b"STORED" or answer.isdigit()
+                    if not self.tally.note("feed", done, answer, REFUSED_MAX["feed"]):
                         self.problem = line
                         return
+                    if not done:
+                        self.refused.add(first + i)
                     self.answered += 1
         except OSError:
             return  # the daemon was killed
 
     def end(self):
-        """How many were refused for which reason, in words: no more than may be."""
+        """It is joined, and no more was refused than may be."""
         self.ended = True
         self.join(SECONDS_MAX)
         if self.problem:
             raise Failure("a change was answered %r" % self.problem)
-        count = collections.Counter(self.refused.values())
-        for reason, times in count.items():
-            if times > REFUSED_MAX[reason] * self.answered:
-                raise Failure("%d of %d changes: %r" % (times, self.answered, reason))
-        return "".join(", %d x %s" % (times, reason.decode().strip()) for reason, times in count.items())
+        excess = self.tally.excess(REFUSED_MAX)
+        if excess:
+            raise Failure("refused: " + excess)
 
     def state(self, places):
         """id -> its slots, after so many changes"""
@@ -239,7 +240,7 @@ class Round:
         answered = writer.answered
         backup, kills = self.back_up()
         sent = len(writer.changes)
-        refused = writer.end()
+        writer.end()
         if self.daemon.alive():
             self.daemon.kill_now()
         restored = os.path.join(self.folder.path, "restored")
@@ -249,9 +250,9 @@ class Round:
         self.start()
         place, ids = self.judge(writer, answered, sent)
         self.daemon.kill_now()
-        return "%s%s: backup killed %d times, restore %d; %d ids after %d of %d changes%s" % (
+        return "%s%s: backup killed %d times, restore %d; %d ids after %d of %d changes; %s" % (
             "copied" if self.copies else "linked", ", daemon killed" if self.kills_daemon else "",
-            kills, again, ids, place, sent, refused)
+            kills, again, ids, place, sent, writer.tally)
 
     def end(self):
         if self.daemon is not None and self.daemon.alive():

@@ -141,7 +141,7 @@ class Offline(Case):
     def refusals(self):
         options = ("-f", "csv", "-c", "id,like")
         said = self.fill("feed", *options, stdin="4,1\n5,1\n3,1\n6,1\n", status=FAILED)
-        if "line 3: id 3 is behind id 5" not in said:
+        if "line 3: id 3 comes after id 5" not in said:
             raise Failure("it does not say which line is out of order: " + said)
         self.refused_by_daemon()
         for verb in (("verify",), ("repair",), ("backup", self.path("none"), "--data")):

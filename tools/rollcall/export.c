@@ -127,7 +127,7 @@ static bool find_end(struct export *export, int fd)
     line = line != NULL ? line + 1 : tail;
     export->headed = line[0] != VERB_EXPORT_NOTE[0];
     if (!export->headed) {
-        kept = 0; /* behind it a line of names may be missing */
+        kept = 0; /* after it a line of names may be missing */
     } else if (line_id(export, line, (size_t)(end - line), &last)) {
         export->from = last + 1;
     } else if (!(export->format == EXPORT_TSV && strncmp(line, "id\t", 3) == 0)) {

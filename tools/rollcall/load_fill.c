@@ -134,7 +134,7 @@ static bool fill_is_in_order(struct load *load, const struct load_item *item)
         return true;
     }
     snprintf(load->why_failed, sizeof(load->why_failed),
-             "line %" PRIu64 ": id %" PRIu64 " is behind id %" PRIu64
+             "line %" PRIu64 ": id %" PRIu64 " comes after id %" PRIu64
              ": --offline takes rows in the order of their ids; sort them first, or load them into "
              "a running daemon",
              item->line, item->id, load->fill_last);

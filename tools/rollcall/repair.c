@@ -226,16 +226,13 @@ enum verb_exit repair_directory(struct vfs *vfs, const struct repair_options *op
 {
     struct repair repair = {.options = options, .out = out, .errors = errors};
     struct dir_lock lock;
+    char words[DIR_LOCK_WORDS_MAX];
     switch (dir_lock_take(vfs, options->directory, &lock)) {
     case DIR_LOCK_TAKEN:
         break;
     case DIR_LOCK_HELD:
-        return lock.holder > 0
-                   ? verb_complain(errors, "%s: a daemon is running on it (pid %ld): stop it first",
-                                   options->directory, lock.holder)
-                   : verb_complain(errors,
-                                   "%s: a daemon is running on it, or another verb: stop it first",
-                                   options->directory);
+        return verb_complain(errors, "%s %s: stop it first", options->directory,
+                             dir_lock_words(&lock, words));
     case DIR_LOCK_FAILED:
         return verb_complain(errors, "%s: %s", options->directory, strerror(errno));
     }

@@ -205,13 +205,6 @@ static uint64_t end_wanted(const struct mending *m, uint64_t from)
     return end > from ? end : from;
 }
 
-static uint64_t first_word(const struct journal_record *record)
-{
-    uint64_t word;
-    memcpy(&word, (const unsigned char *)record->payload - JOURNAL_HEADER_BYTES, sizeof(word));
-    return word;
-}
-
 static bool take_item(struct mending *m, struct salvage *salvage, enum salvage_step step,
                       const struct salvage_item *item)
 {
@@ -222,7 +215,7 @@ static bool take_item(struct mending *m, struct salvage *salvage, enum salvage_s
         if (item->lsn >= drop_from) {
             return note_gap(m, item->lsn, item->lsn + item->bytes, "given up");
         }
-        m->segment->sum = journal_sum(m->segment->sum, first_word(&item->record));
+        m->segment->sum = journal_sum(m->segment->sum, item->word);
         return end_gap(m);
     }
     bool goes_on = step == SALVAGE_GAP && item->resumes;

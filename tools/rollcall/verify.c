@@ -261,6 +261,7 @@ enum verb_exit verify_directory(struct vfs *vfs, const struct verify_options *op
                                 FILE *errors)
 {
     struct dir_lock lock;
+    char words[DIR_LOCK_WORDS_MAX];
 
     switch (dir_lock_take_reading(vfs, options->directory, &lock)) {
     case DIR_LOCK_TAKEN: /* a daemon that began now would change what is looked at */
@@ -268,9 +269,9 @@ enum verb_exit verify_directory(struct vfs *vfs, const struct verify_options *op
     case DIR_LOCK_HELD:
         if (!options->quiet) {
             verb_complain(errors,
-                          "%s: a daemon is running on it, or another verb: this is a look at what "
-                          "is changing; stop it for a verdict that lasts",
-                          options->directory);
+                          "%s %s: this is a look at what is changing; stop it for a verdict that "
+                          "lasts",
+                          options->directory, dir_lock_words(&lock, words));
         }
         return beside_daemon(vfs, options, out, errors);
     case DIR_LOCK_FAILED: /* it may be looked at all the same */

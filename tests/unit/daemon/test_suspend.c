@@ -88,7 +88,7 @@ static void test_run_again(void **state)
     close(fd);
 }
 
-/* While it waits everything in front is answered, and nothing behind has happened. */
+/* While it waits all that came before is answered, and nothing that came after has happened. */
 static void test_order(void **state)
 {
     int fd = harness_connect(&harness);

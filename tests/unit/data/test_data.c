@@ -122,11 +122,11 @@ static void test_in_use(void **state)
 
     assert_true(data_run_begin(&run));
     assert_null(data_open_with(vfs_sim_vfs(run.sim), &run.settings, error));
-    assert_non_null(strstr(error, "/data is in use by another rollcalld (pid "));
+    assert_non_null(strstr(error, "/data is in use by rollcalld (pid "));
     remove_file(DIR_LOCK_NAME); /* it only names the process */
     assert_null(data_open_with(vfs_sim_vfs(run.sim), &run.settings, error));
-    assert_string_equal(error, "data directory /data is in use by another rollcalld, or by a verb "
-                               "such as rollcall verify");
+    assert_string_equal(error, "data directory /data is in use by rollcalld, or by a verb such as "
+                               "rollcall verify");
     assert_true(data_run_end(&run));
     assert_true(data_run_begin(&run)); /* its lock went with it */
     assert_true(data_run_end(&run));

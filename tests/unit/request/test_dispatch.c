@@ -248,7 +248,7 @@ static void test_one_byte_at_a_time(void **state)
     close(fd);
 }
 
-/* What is in front is answered, what is behind waits, nothing behind has happened. */
+/* What comes before is answered, what comes after waits, nothing of it has happened. */
 static void test_pending_read_keeps_order(void **state)
 {
     int fd = harness_connect(&harness);

@@ -53,7 +53,7 @@ void row_maintain(struct row *row, struct barrier *given)
     pthread_mutex_lock(&probe->lock);
     CHECK(!probe->inside);
     probe->inside = true;
-    uint64_t work = probe->work; /* what comes behind is another call's */
+    uint64_t work = probe->work; /* what comes after is another call's */
 
     pthread_cond_broadcast(&probe->changed);
     while (probe->gate_closed) {

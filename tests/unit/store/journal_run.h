@@ -61,7 +61,7 @@ struct run_world {
     struct journal *journal;
     struct journal_writer writer;
     uint64_t number, life;             /* of the records so far */
-    uint64_t ends[RUN_WORLD_ENDS + 1]; /* LSN behind the n-th of the first ones */
+    uint64_t ends[RUN_WORLD_ENDS + 1]; /* LSN after the n-th of the first ones */
 };
 /* Nothing becomes durable in it but by journal_sync_now. */
 void run_world_begin(struct run_world *world, uint64_t seed, enum journal_sync sync);

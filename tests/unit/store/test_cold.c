@@ -392,7 +392,7 @@ static void test_bad_page(void **state)
     struct run *run = run_create(1, 4, 4);
     char error[TABLE_FILE_ERROR_MAX] = "";
     const char *path = table_file_path(run->files[0].file);
-    uint64_t offset = 4 * TABLE_FILE_PAGE_BYTES + 100; /* of page 3, behind the header */
+    uint64_t offset = 4 * TABLE_FILE_PAGE_BYTES + 100; /* of page 3, after the header */
     assert_true(vfs_sim_flip(run->sim, path, offset, 3));
     run_close_gate(run);
     assert_int_equal(run_get(run, 1, 3), COLD_PENDING);

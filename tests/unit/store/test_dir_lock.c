@@ -3,6 +3,7 @@
 
 #include "tests/unit/store/files.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,6 +70,18 @@ static void test_taken(void **state)
     assert_null(lock.vfs);
     dir_lock_give(&lock);
     assert_true(is_free(vfs));
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    char words[DIR_LOCK_WORDS_MAX];
+    struct dir_lock lock = {.holder = LONG_MAX};
+    assert_string_equal(dir_lock_words(&lock, words),
+                        "is in use by rollcalld (pid 9223372036854775807)");
+    lock.holder = 0;
+    assert_string_equal(dir_lock_words(&lock, words),
+                        "is in use by rollcalld, or by a verb such as rollcall verify");
 }
 
 /* One that reads has it as any other, and a process that is gone is not named for it. */
@@ -144,7 +157,9 @@ static void test_failed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT(test_taken), UNIT(test_reading), UNIT(test_killed), UNIT(test_weak), UNIT(test_failed),
+        UNIT(test_taken),   cmocka_unit_test(test_words),
+        UNIT(test_reading), UNIT(test_killed),
+        UNIT(test_weak),    UNIT(test_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -288,6 +288,28 @@ static void test_few_are_open(void **state)
     }
 }
 
+/* What a sync has made durable whole is not open any more. */
+static void test_open_are_counted(void **state)
+{
+    (void)state;
+    struct vfs *vfs;
+    struct vfs_sim *sim = begin(&vfs);
+    struct test_random random = {.state = 6};
+    struct journal_stats stats;
+    struct journal_config config = run_config(vfs, JOURNAL_SYNC_NEVER);
+    struct journal *journal = run_open(&config, NULL);
+    assert_int_equal(journal->open, 1);
+    write_many(journal, &random, 0, 0, (SEGMENTS - 1) * RUN_SEGMENT_BYTES);
+    RUN_WAIT_FOR(journal_written(journal) == journal_head(journal));
+    journal_stats(journal, &stats);
+    assert_in_range(stats.segments, 2, SEGMENTS); /* so nothing was synced */
+    assert_int_equal(journal->open, stats.segments);
+    assert_true(journal_sync_now(journal));
+    assert_int_equal(journal->open, 1);
+    journal_close(journal);
+    vfs_sim_destroy(sim);
+}
+
 /* A sync of the first segment, which takes as long as the test wants. */
 struct hang {
     _Atomic bool hangs, over;
@@ -585,6 +607,7 @@ int main(void)
         cmocka_unit_test(test_part),
         cmocka_unit_test(test_trim),
         cmocka_unit_test(test_few_are_open),
+        cmocka_unit_test(test_open_are_counted),
         cmocka_unit_test(test_few_are_open_while_a_sync_hangs),
         cmocka_unit_test(test_wait),
         cmocka_unit_test(test_wait_for_room),

@@ -209,7 +209,7 @@ static void follower_end(struct follower *follower)
     vfs_sim_destroy(follower->leader);
 }
 
-/* A bit of a record, one cut short, one of another place, an unknown type: nothing behind it is
+/* A bit of a record, one cut short, one of another place, an unknown type: nothing after it is
  * taken, all in front of it is. */
 static void test_bad_records(void **unused)
 {

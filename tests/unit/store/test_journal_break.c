@@ -71,7 +71,7 @@ static unsigned record_at(const struct run_world *world, uint64_t lsn)
     return number;
 }
 
-/* Above the mark, in the run of the system that wrote it: with sound records behind it no kill has
+/* Above the mark, in the run of the system that wrote it: with sound records after it no kill has
  * left it so; without, it is cut. */
 static void test_flip_above_the_mark(void **state)
 {
@@ -132,7 +132,7 @@ static void test_flip_in_another_run(void **state)
     vfs_sim_destroy(world.sim);
 }
 
-/* The last records come while they are looked at: nothing is behind a break then. */
+/* The last records come while they are looked at: nothing comes after a break then. */
 struct late {
     struct vfs_sim *sim;
     uint64_t offset;

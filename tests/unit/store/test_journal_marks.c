@@ -20,7 +20,7 @@
 #define LARGE       (JOURNAL_PAYLOAD_MAX - 32)
 #define POWER_CUTS  12
 #define MARK_OFFSET 1024 /* of the first of the two marks of a segment … */
-#define MARK_STEP   1024 /* … and of the other behind it: journal_format.c */
+#define MARK_STEP   1024 /* … and of the other after it: journal_format.c */
 
 static void write_until(struct run_world *world, uint64_t lsn)
 {

@@ -151,7 +151,7 @@ static void test_trimmed(void **state)
     end(&world);
 }
 
-/* No record begins in the midst of one, nor behind what is written. */
+/* No record begins in the midst of one, nor after what is written. */
 static void test_no_record(void **state)
 {
     (void)state;

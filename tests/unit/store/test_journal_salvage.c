@@ -104,10 +104,15 @@ static void open_segment(struct world *world)
 static void expect_record(struct world *world, uint64_t lsn, uint64_t end)
 {
     struct salvage_item item;
+    uint64_t first;
     assert_int_equal(salvage_next(&world->salvage, &item), SALVAGE_RECORD);
     assert_int_equal(item.lsn, lsn);
     assert_int_equal(item.bytes, end - lsn);
     assert_null(item.why);
+    assert_int_equal(vfs_read_all(world->vfs, world->fd, &first, sizeof(first),
+                                  journal_offset_of(&world->header, lsn)),
+                     sizeof(first));
+    assert_int_equal(item.word, first);
     assert_int_equal(item.record.lsn, lsn);
     assert_int_equal(item.record.bytes, item.bytes - JOURNAL_HEADER_BYTES);
     assert_int_equal(item.record.a, (uint8_t)lsn);

@@ -315,7 +315,7 @@ static void test_every_length(void **state)
         assert_says(error, "restore");
         free(copy);
     }
-    assert_int_equal(parse(text, length + 1, error), MANIFEST_DAMAGED); /* a NUL behind it */
+    assert_int_equal(parse(text, length + 1, error), MANIFEST_DAMAGED); /* a NUL after it */
     manifest_destroy(manifest);
     free(text);
 }

@@ -433,6 +433,27 @@ static void test_pages_of_index(void **state)
     }
 }
 
+/* Of pages with a turned bit so many are mended, in each run, and the next one is lost as if more
+ * of it were damaged. The first bit is tried first, so the test takes no time. */
+static void test_too_many_bits(void **state)
+{
+    struct run *run = *state;
+    static const struct table_shape many = {.pages = TABLE_RESCUE_MENDS_MAX + 2};
+    write_large(run, &many);
+    for (uint64_t page = 1; page <= TABLE_RESCUE_MENDS_MAX; page++) { /* all but the ends */
+        assert_true(vfs_sim_flip(run->sim, TABLE_PATH, (TABLE + page) * PAGE, 0));
+    }
+    rescue(run);
+    assert_int_equal(run->mended.pages, TABLE_RESCUE_MENDS_MAX);
+    assert_int_equal(run->lost_count, 0);
+    assert_true(vfs_sim_flip(run->sim, TABLE_PATH, TABLE * PAGE, 0)); /* and one more */
+    rescue(run);
+    assert_int_equal(run->mended.pages, TABLE_RESCUE_MENDS_MAX);
+    assert_int_equal(run->lost_count, 1);
+    assert_int_equal(run->lost[0].page, TABLE_RESCUE_MENDS_MAX);
+    assert_false(run->lost[0].of_entries);
+}
+
 /* What cannot be written ends the rescue, be it a page or an entry. */
 static void test_cannot_write(void **state)
 {
@@ -487,11 +508,11 @@ static void test_one_bit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT(test_each_page),           UNIT(test_told_entries),       UNIT(test_each_bit),
-        UNIT(test_many_pages),          UNIT(test_cut_and_unreadable), UNIT(test_both_ends),
-        UNIT(test_where_it_ends),       UNIT(test_sums_and_a_page),    UNIT(test_another_footer),
-        UNIT(test_impossible_numbers),  UNIT(test_pages_of_index),     UNIT(test_cannot_write),
-        cmocka_unit_test(test_one_bit),
+        UNIT(test_each_page),          UNIT(test_told_entries),        UNIT(test_each_bit),
+        UNIT(test_many_pages),         UNIT(test_cut_and_unreadable),  UNIT(test_both_ends),
+        UNIT(test_where_it_ends),      UNIT(test_sums_and_a_page),     UNIT(test_another_footer),
+        UNIT(test_impossible_numbers), UNIT(test_pages_of_index),      UNIT(test_cannot_write),
+        UNIT(test_too_many_bits),      cmocka_unit_test(test_one_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

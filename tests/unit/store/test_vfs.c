@@ -349,7 +349,7 @@ static void test_read_file(void **state)
     char *text = vfs_read_file(vfs, "file", 10, &length);
     assert_non_null(text);
     assert_int_equal(length, 10);
-    assert_string_equal(text, "ten bytes."); /* a NUL is behind it */
+    assert_string_equal(text, "ten bytes."); /* a NUL comes after it */
     free(text);
     vfs_sim_fault(sim, &(struct vfs_sim_fault){.op = VFS_SIM_PREAD, .error = EIO});
     vfs_sim_fault(sim, &(struct vfs_sim_fault){.op = VFS_SIM_CLOSE, .error = EDQUOT});

@@ -178,7 +178,7 @@ static void test_size(void **state)
         assert_int_equal(vfs->functions->allocate(vfs, fd, 12 * SECTOR), 0);
         letters(vfs, "file", found);
         for (size_t i = count; i < 12; i++) {
-            assert_int_equal(found[i], '\0'); /* nor what was written behind the new end */
+            assert_int_equal(found[i], '\0'); /* nor what was written after the new end */
         }
         vfs_sim_destroy(sim);
     }

@@ -38,7 +38,7 @@ struct data {
     uint64_t records;                       /* in the journal */
     uint64_t second_lsn;                    /* of the second record */
     uint64_t record_bytes;                  /* of each, all but the first */
-    uint64_t end_lsn;                       /* behind the last, the clean end left out */
+    uint64_t end_lsn;                       /* after the last, the clean end left out */
     uint64_t journal_lsn;                   /* in MANIFEST: in the second segment */
     char path[VFS_PATH_MAX];                /* of data_path */
 };

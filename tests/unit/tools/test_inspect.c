@@ -431,7 +431,7 @@ struct described {
     unsigned char bytes[ROW_TABLE_BYTES_MAX];
 };
 
-/* As an image has it: the state of a row's table, and behind it the engine's part, which is in its
+/* As an image has it: the state of a row's table, and after it the engine's part, which is in its
  * place already. */
 static void describe(struct described *described, size_t bytes)
 {

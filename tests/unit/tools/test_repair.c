@@ -42,7 +42,8 @@ static void test_in_use(void **state)
     assert_int_equal(flock(fileno(held), LOCK_EX | LOCK_NB), 0);
     data_flip(run->data, run->data->table[0], PAGE);
     assert_int_equal(repair_run_look(run), VERB_USAGE);
-    said_has(run->said.errors_text, "stop it first");
+    said_has(run->said.errors_text,
+             " is in use by rollcalld, or by a verb such as rollcall verify: stop it first");
     fclose(held);
     assert_int_equal(repair_run_look(run), VERB_DAMAGED);
 }

@@ -161,7 +161,8 @@ static void test_daemon(void **state)
     assert_int_equal(flock(fileno(held), LOCK_EX | LOCK_NB), 0);
     data_write(run->data, "journal-next.tmp", 0, "", 0);
     assert_int_equal(verify(run), VERB_SOUND);
-    said_has(run->said.errors_text, "a daemon is running");
+    said_has(run->said.errors_text,
+             " is in use by rollcalld, or by a verb such as rollcall verify: this is a look");
     has(run, "/journal-next.tmp: left over, or in use by the daemon\n");
     data_flip(run->data, run->data->table[0], PAGE);
     assert_int_equal(verify(run), VERB_DAMAGED);
@@ -297,7 +298,7 @@ static void test_flip_journal_header(void **state)
     data_remove(data, name);
 }
 
-/* A start stops at the first; what lies behind it is found all the same. */
+/* A start stops at the first; what comes after it is found all the same. */
 static void test_behind_damage(void **state)
 {
     struct said_run *run = *state;
@@ -330,7 +331,7 @@ static void test_strange_segment(void **state)
     said_lacks(run->said.out_text, "tells more");
 }
 
-/* Above all marks: a torn end has nothing behind it. */
+/* Above all marks: nothing comes after a torn end. */
 static void test_flip_above_marks(void **state)
 {
     struct said_run *run = *state;
@@ -460,7 +461,7 @@ static void test_journal_too_short(void **state)
     struct data *data = run->data;
     data->journal_lsn = data->end_lsn + DATA_CLOSED_BYTES;
     data_store_manifest(data);
-    assert_sound(run); /* behind the clean end */
+    assert_sound(run); /* after the clean end */
     data->journal_lsn = data->end_lsn + DATA_CLOSED_BYTES + 8;
     data_store_manifest(data);
     assert_damaged(run, 1);
