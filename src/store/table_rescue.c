@@ -223,8 +223,9 @@ static bool table_rescue_get_page(struct table_rescue *rescue, uint64_t number)
     if (page_fits(&place, rescue->page)) {
         return true;
     }
-    if (rescue->mends++ >= TABLE_RESCUE_MENDS_MAX ||
-        !one_bit_mend(rescue->page, TABLE_FILE_PAGE_BYTES, page_fits, &place)) {
+    bool tries = rescue->mends++ < TABLE_RESCUE_MENDS_MAX;
+    rescue->mended.untried += !tries;
+    if (!tries || !one_bit_mend(rescue->page, TABLE_FILE_PAGE_BYTES, page_fits, &place)) {
         return false;
     }
     rescue->mended.pages++;
@@ -332,7 +333,7 @@ bool table_rescue_run(struct table_rescue *rescue, struct table_file_writer *wri
     rescue->writer = writer;
     rescue->told = told;
     rescue->mends = 0;
-    rescue->mended.pages = 0;
+    rescue->mended.pages = rescue->mended.untried = 0;
     look_at_index(rescue);
     bool written = run_pages(rescue);
     for (unsigned i = 0; i < rescue->file->info.sections && written; i++) {

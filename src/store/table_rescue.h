@@ -37,10 +37,11 @@ struct table_rescue_told {
     void *context;
 };
 
-/* What was wrong and costs nothing. */
+/* What was wrong and costs nothing; and what is lost without a try. */
 struct table_rescue_mended {
     bool header, footer, checksums, index;
-    uint64_t pages; /* in which a bit had turned over */
+    uint64_t pages;   /* in which a bit had turned over */
+    uint64_t untried; /* damaged pages beyond TABLE_RESCUE_MENDS_MAX */
 };
 
 struct table_rescue;

@@ -33,7 +33,7 @@ struct mending {
     bool last;
     int fd; /* to write to it; -1: nothing is written */
     struct gap gap;
-    uint64_t mends;
+    uint64_t mends; /* gaps, and records beyond MENDS_MAX are lost without a try */
     uint64_t sound_records, sound_bytes;
     bool lost; /* some record is */
 };
@@ -368,6 +368,12 @@ static void mend_all(struct repair *repair, struct repair_plan *plan)
     bool done = true;
     for (size_t i = 0; i < plan->count && done; i++) {
         done = mend_segment(&m, i);
+    }
+    if (m.mends > MENDS_MAX) {
+        repair_say(repair,
+                   "  %" PRIu64 " of the gaps may be of one bit turned over: that is looked for in "
+                   "the first %u",
+                   m.mends - MENDS_MAX, MENDS_MAX);
     }
     if (m.lost) {
         repair_say(repair,

@@ -133,6 +133,12 @@ static void say_mended(struct repair *repair, const struct table_rescue_mended *
                    mended->pages, mended->pages == 1 ? "" : "s",
                    mended->pages == 1 ? "it" : "them");
     }
+    if (mended->untried > 0) {
+        repair_say(repair,
+                   "  %" PRIu64 " of the lost pages may have one bit turned over: that is looked "
+                   "for in the first %u damaged pages of a file",
+                   mended->untried, TABLE_RESCUE_MENDS_MAX);
+    }
 }
 
 /* ---- one file ---- */

@@ -445,10 +445,12 @@ static void test_too_many_bits(void **state)
     }
     rescue(run);
     assert_int_equal(run->mended.pages, TABLE_RESCUE_MENDS_MAX);
+    assert_int_equal(run->mended.untried, 0);
     assert_int_equal(run->lost_count, 0);
     assert_true(vfs_sim_flip(run->sim, TABLE_PATH, TABLE * PAGE, 0)); /* and one more */
     rescue(run);
     assert_int_equal(run->mended.pages, TABLE_RESCUE_MENDS_MAX);
+    assert_int_equal(run->mended.untried, 1);
     assert_int_equal(run->lost_count, 1);
     assert_int_equal(run->lost[0].page, TABLE_RESCUE_MENDS_MAX);
     assert_false(run->lost[0].of_entries);

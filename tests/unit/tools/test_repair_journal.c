@@ -13,6 +13,7 @@
 
 #define LAST       (DATA_SEGMENTS - 1)
 #define LAST_START (LAST * REPAIR_CAPACITY)
+#define MENDS      1000u /* MENDS_MAX of repair_journal.c */
 
 /* ---- looking ---- */
 
@@ -441,6 +442,26 @@ static void test_each_failure(void **state)
     assert_true(number > 20);
 }
 
+/* One bit is looked for in so many gaps, and of the next it is said that it was not. */
+static void test_too_many_bits(void **state)
+{
+    struct said_run *run = *state;
+    struct data *data = run->data;
+    for (unsigned i = 0; i <= MENDS; i++) {
+        uint64_t lsn = data->second_lsn + 2 * i * data->record_bytes;
+        data_flip(data, data->segment[0], repair_run_offset(0, lsn));
+    }
+    repair_run_whole(run);
+    assert_int_equal(repair_run_records(run).count, data->records - 1);
+    repair_run_has(run, "1 of the gaps may be of one bit turned over");
+    for (unsigned i = 0; i < MENDS; i++) {
+        uint64_t lsn = data->second_lsn + 2 * i * data->record_bytes;
+        data_flip(data, data->segment[0], repair_run_offset(0, lsn));
+    }
+    repair_run_whole(run);
+    repair_run_lacks(run, "may be of one bit");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -455,6 +476,7 @@ int main(void)
         REPAIR_RUN_TEST(test_first_record),
         REPAIR_RUN_TEST(test_gaps_that_meet),
         REPAIR_RUN_TEST(test_damage_that_is_given_up),
+        REPAIR_RUN_TEST(test_too_many_bits),
         REPAIR_RUN_TEST(test_replaced_segment),
         REPAIR_RUN_TEST(test_each_failure),
     };
