@@ -106,12 +106,19 @@ static size_t clear_spaces(struct server *server, size_t from)
     return i;
 }
 
+/* This thread is the keeper's, which maintains nothing while a checkpoint writes: memory of
+ * what was emptied is cleared here, so that one flush_all after the other takes no more. */
 static size_t clear_stopped(struct server *server, size_t from)
 {
     barrier_stop(server->barrier);
     size_t cleared = clear_spaces(server, from);
 
     barrier_go(server->barrier);
+    for (size_t i = from; i < cleared; i++) {
+        if (server->spaces->at[i] != server->spaces->plain) {
+            row_clean_up(server->spaces->at[i]->engine->row);
+        }
+    }
     return cleared;
 }
 

@@ -35,6 +35,9 @@ void row_log_begin(struct row *row);
 void row_log_space(struct row *row);
 /* Forgets everything, and puts SPACE and FIRST: flush_all. As row_clear(). */
 void row_flush(struct row *row);
+/* Clears the memory of what was retired, and gives back what is too much, which row_maintain() does
+ * else. By the thread that maintains the row, outside the barrier. */
+void row_clean_up(struct row *row);
 
 /* Writes the space as it is but its tables; returns how many bytes. */
 size_t row_state_write(const struct row *row, unsigned char bytes[ENGINE_STATE_MAX]);

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/point.h"
+#include "row/row_data.h"
 #include "row/row_parts.h"
 #include "row/row_room.h"
 
@@ -192,7 +193,7 @@ static bool act_stopped(struct row *row, struct barrier *barrier)
     return again;
 }
 
-static void clean_up(struct row *row)
+void row_clean_up(struct row *row)
 {
     row_dispose(row);
     row_regions_tidy(row);
@@ -201,16 +202,16 @@ static void clean_up(struct row *row)
 void row_maintain(struct row *row, struct barrier *barrier)
 {
     bool asked = atomic_exchange(&row->asked, false);
-    clean_up(row);
+    row_clean_up(row);
     while (asked && act_stopped(row, barrier)) {
-        clean_up(row);
+        row_clean_up(row);
     }
     if (asked && row->parted) {
         row_parts_maintain(row, barrier);
     }
     if (asked) {
         row_wake(row);
-        clean_up(row);
+        row_clean_up(row);
     }
     const struct engine_keeper *keeper = row->keeper;
     if (row_populate_step(row) && keeper != NULL && keeper->notify != NULL) {

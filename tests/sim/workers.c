@@ -157,6 +157,7 @@ static void clear(struct sim *sim, unsigned space)
         barrier_stop(sim->barrier);
         row_flush(engine->row);
         barrier_go(sim->barrier);
+        row_clean_up(engine->row);
     }
 }
 

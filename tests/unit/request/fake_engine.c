@@ -59,6 +59,7 @@ struct fake {
     uint64_t reads_longest, adds_longest;
     uint64_t changes;
     uint64_t clears;
+    uint64_t cleanings; /* after them */
     uint64_t figures;
     uint64_t waited;
     uint64_t tables; /* 0: one with few figures */
@@ -382,6 +383,21 @@ size_t __wrap_counter_add(struct engine *engine, struct engine_op *const *ops, s
                 : __real_counter_add(engine, ops, n, sink, now, tokens);
 }
 
+void __real_row_clean_up(struct row *row);
+void __wrap_row_clean_up(struct row *row);
+void __wrap_row_clean_up(struct row *row)
+{
+    struct fake *fake = fake_of_row(row);
+
+    if (fake == NULL) {
+        __real_row_clean_up(row);
+        return;
+    }
+    pthread_mutex_lock(&fake->lock);
+    fake->cleanings++;
+    pthread_mutex_unlock(&fake->lock);
+}
+
 void __real_row_flush(struct row *row);
 void __wrap_row_flush(struct row *row);
 void __wrap_row_flush(struct row *row)
@@ -394,6 +410,7 @@ void __wrap_row_flush(struct row *row)
     }
     pthread_mutex_lock(&fake->lock);
     CHECK(!fake->maintaining); /* which may be between two stops of its own */
+    CHECK(fake->cleanings == fake->clears);
     memset(fake->entries, 0, ENTRIES * sizeof(*fake->entries));
     fake->clears++;
     pthread_mutex_unlock(&fake->lock);
