@@ -148,6 +148,11 @@ static struct table_file *counter_kind_file_end(struct row_table *table, struct 
     return counter_table_file_end(counter_table_of(table), file);
 }
 
+static enum row_fold counter_kind_fold(struct row_table *table, unsigned most)
+{
+    return counter_table_fold(counter_table_of(table), most);
+}
+
 static bool counter_kind_load_dumped(struct engine *engine, struct row_table *table,
                                      struct engine_cold *cold, struct table_file *file,
                                      const struct table_file *overlay, char error[ENGINE_ERROR_MAX])
@@ -202,6 +207,7 @@ const struct table_kind counter_kind = {
     .restored = counter_kind_restored,
     .file_begin = counter_kind_file_begin,
     .file_end = counter_kind_file_end,
+    .fold = counter_kind_fold,
     .load_dumped = counter_kind_load_dumped,
     .overlay_size = counter_kind_overlay_size,
     .merge_write = counter_kind_merge_write,

@@ -255,6 +255,7 @@ void counter_table_destroy(struct counter_table *t)
     table_leave_memory(t);
     table_overlay_destroy(t->overlay);
     table_overlay_destroy(t->older);
+    table_overlay_destroy(t->fold.wider);
     table_file_let_go(t->file);
     memory_region_destroy(t->stripes, TABLE_STRIPES * sizeof(*t->stripes));
     t->magic = 0;

@@ -375,7 +375,8 @@ bool counter_table_load(struct counter_table *table, const struct table_file *fi
  * A dumped table has no memory and no dicts: what it held is in a file, as an image has it, and in
  * front of that lies the *overlay*: whole records that changed since, the values beside included.
  * An entry with nothing set says that the id is gone. While the file and the overlay are merged
- * into the next file, that overlay is the *older* one, unchanging, and an empty one lies in front.
+ * into the next file, that overlay is the *older* one, unchanging, and an empty one lies in front;
+ * if that fails, both become one again (table_fold.c).
  * Where the table has come to hold more than its file is shaped for, the next file has two, four,
  * eight times as many groups (table_merge.c).
  * A stripe's lock stands in for every id's home.
@@ -422,6 +423,7 @@ struct engine_cold;
 bool counter_table_file_begin(struct counter_table *table, struct engine_cold *cold,
                               unsigned overruns);
 struct table_file *counter_table_file_end(struct counter_table *table, struct table_file *file);
+enum row_fold counter_table_fold(struct counter_table *table, unsigned most);
 bool counter_table_restore_cold(struct counter_table *table, struct engine_cold *cold,
                                 struct table_file *file, const struct table_file *overlay,
                                 char error[ENGINE_ERROR_MAX]);

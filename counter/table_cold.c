@@ -2,7 +2,8 @@
  * table_cold.c: a table that left memory: looked up, changed, changed again by a journal.
  *
  * Overlay, older overlay, file, in this order: the first that speaks of an id says all of it. Only
- * the overlay changes while others are there, under the stripe of the id.
+ * the overlay changes while others are there, under the stripe of the id; where a merge came to
+ * nothing, one of both (table_overlay_of).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,7 +195,8 @@ static enum engine_status table_cold_decide(struct work *w)
     struct table_record newer;
     struct counter_values before;
     uint32_t all = counter_view_all(&t->view);
-    if (table_overlay_get(t, t->overlay, w->c.locus->id, table_subs_all(&t->schema), &newer)) {
+    const struct table_overlay *overlay = table_overlay_of(t, w->c.locus->id);
+    if (table_overlay_get(t, overlay, w->c.locus->id, table_subs_all(&t->schema), &newer)) {
         w->record = newer;
     }
     w->present = table_record_is_set(&w->record);
@@ -220,9 +222,10 @@ static enum table_insert_result admit(struct work *w)
 static bool table_cold_put(struct work *w)
 {
     struct counter_table *t = w->c.table;
-    bool open = table_overlay_open(t->overlay, true) ||
-                dict_get(t->overlay->extend, w->c.locus->id, 0, NULL);
-    return open && table_overlay_put(t, t->overlay, w->c.locus->id, &w->record);
+    struct table_overlay *overlay = table_overlay_of(t, w->c.locus->id);
+    bool open =
+        table_overlay_open(overlay, true) || dict_get(overlay->extend, w->c.locus->id, 0, NULL);
+    return open && table_overlay_put(t, overlay, w->c.locus->id, &w->record);
 }
 
 static enum table_insert_result table_cold_store(struct work *w, bool erased)
@@ -388,7 +391,7 @@ enum counter_replayed counter_table_replay_cold(struct counter_table *t,
         apply(t, change, &known.record);
     }
     row_changed(&t->row);
-    if (!table_overlay_put_grow(t, t->overlay, locus->id, &known.record)) {
+    if (!table_overlay_put_grow(t, table_overlay_of(t, locus->id), locus->id, &known.record)) {
         return COUNTER_REPLAY_FULL;
     }
     *created = !deletes && !there;

@@ -449,7 +449,7 @@ bool counter_table_file_begin(struct counter_table *t, struct engine_cold *cold,
         t->older = t->overlay;
         t->doubles = doubles_for(t);
     } else {
-        table_overlay_destroy(t->overlay);
+        table_overlay_discard(t, t->overlay);
     }
     t->overlay = front;
     return front != NULL;
@@ -476,38 +476,14 @@ static struct table_file *table_merged(struct counter_table *t, struct table_fil
     return before;
 }
 
-static void fold_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
-{
-    struct counter_table *t = context;
-    struct table_record record;
-    (void)sub;
-    (void)value;
-    table_overlay_get(t, t->overlay, id, table_subs_all(&t->schema), &record);
-    bool put = table_overlay_put_grow(t, t->older, id, &record);
-    CHECK(put); /* as wherever memory for little is refused */
-}
-
-static void table_unmerge(struct counter_table *t)
-{
-    CHECK(t->older);
-    dict_each(t->overlay->extend, fold_entry, t);
-    table_overlay_destroy(t->overlay);
-    t->overlay = t->older;
-    t->older = NULL;
-    t->doubles = 0;
-}
-
 struct table_file *counter_table_file_end(struct counter_table *t, struct table_file *file)
 {
     if (file) {
         return t->extend ? table_dumped(t, file) : table_merged(t, file);
     }
-    if (t->extend) {
-        table_overlay_destroy(t->overlay);
-        t->overlay = NULL;
-    } else {
-        table_unmerge(t);
-    }
+    CHECK(t->extend);
+    table_overlay_discard(t, t->overlay);
+    t->overlay = NULL;
     return NULL;
 }
 

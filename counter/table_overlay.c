@@ -83,6 +83,31 @@ struct table_overlay *table_overlay_create_tap(const struct counter_table *t,
     return create(t, cold, bytes, bytes);
 }
 
+/* Bytes of a pool like that one, or wider: half of its places take so many entries. */
+static uint64_t wide_bytes(const struct dict *like, uint64_t entries)
+{
+    uint64_t bytes = dict_pool_bytes(like);
+    bytes += bytes / 15; /* its levels: 15/16 of a power of two, which a dict takes */
+    for (uint64_t places = dict_places(like); places < 2 * entries; places *= 2) {
+        bytes *= 2;
+    }
+    return bytes;
+}
+
+struct table_overlay *table_overlay_create_wide(const struct counter_table *t,
+                                                const struct table_overlay *like,
+                                                const struct table_overlay *more)
+{
+    uint64_t extend = dict_count(like->extend) + dict_count(more->extend);
+    uint64_t aux = dict_count(like->aux) + dict_count(more->aux);
+    struct table_overlay *overlay =
+        create(t, like->cold, wide_bytes(like->extend, extend), wide_bytes(like->aux, aux));
+    if (overlay) {
+        overlay->pool_bytes = like->pool_bytes; /* the next one need not be wider for that */
+    }
+    return overlay;
+}
+
 static uint64_t used_bytes(const struct table_overlay *overlay)
 {
     uint64_t extend = dict_count(overlay->extend) > 0 ? dict_used_bytes(overlay->extend) : 0;
@@ -98,6 +123,11 @@ static void account(struct table_overlay *overlay, bool any)
         uint64_t before = atomic_exchange(&overlay->bytes, bytes);
         atomic_fetch_add(&overlay->cold->overlay_bytes, bytes - before);
     }
+}
+
+void table_overlay_account(struct table_overlay *overlay)
+{
+    account(overlay, true);
 }
 
 void table_overlay_destroy(struct table_overlay *overlay)
@@ -121,6 +151,9 @@ static void table_overlay_drop(void *overlay)
 /* Giving back its memory takes longer than the world may be stopped. */
 void table_overlay_discard(const struct counter_table *t, struct table_overlay *overlay)
 {
+    if (!overlay) {
+        return;
+    }
     account(overlay, false);
     if (t->in_row) {
         row_discard(t->in_row, overlay, table_overlay_drop);
@@ -194,6 +227,14 @@ bool table_overlay_put(const struct counter_table *t, struct table_overlay *over
     drop_values(overlay, id, old.subs & ~record->subs);
     account(overlay, true);
     return true;
+}
+
+void table_overlay_forget(const struct counter_table *t, struct table_overlay *overlay, uint64_t id)
+{
+    dict_delete(overlay->extend, id, 0);
+    if (dict_count(overlay->aux) > 0) {
+        drop_values(overlay, id, table_subs_all(&t->schema));
+    }
 }
 
 static bool is_half(const struct dict *dict)

@@ -13,6 +13,7 @@
 #include "base/verlock.h"
 #include "base/words.h"
 #include "counter/table.h"
+#include "counter/table_overlay.h"
 #include "row/permute.h"
 #include "row/row_cold.h"
 
@@ -70,6 +71,7 @@ struct counter_table {
     /* With the world stopped. `memory` and `extend` NULL: the table is dumped. */
     struct table_overlay *overlay, *older; /* overlay of one in memory: it is tapped */
     struct counter_file *file;
+    struct table_fold fold;
     unsigned doubles; /* the file of the merge under way has 2^doubles times as many groups */
     uint64_t *shadow; /* full ids beside the places; only with ROLLCALL_SHADOW_IDS */
     struct counter_schema schema;
@@ -420,50 +422,14 @@ void table_record_read_aux(struct table_record *record, const struct dict *aux, 
 bool table_put_record(struct counter_table *t, const struct counter_locus *locus,
                       const struct table_record *record);
 
-/* ---- overlays (table_overlay.c) ---- */
+/* ---- overlays ---- */
 
-struct table_overlay {
-    struct dict *extend; /* id -> payload: what it became, or nothing set: gone */
-    struct dict *aux;
-    struct engine_cold *cold; /* whose budget it counts in */
-    uint64_t pool_bytes;      /* as `extend` was asked for: at least what its levels have */
-    _Atomic uint64_t bytes;   /* as counted there */
-    _Atomic unsigned users;   /* its table, and a merge that reads it */
-};
-
-/* NULL: memory is refused. It takes at least this many entries. */
-struct table_overlay *table_overlay_create(const struct counter_table *t, struct engine_cold *cold,
-                                           uint64_t extend_entries, uint64_t aux_entries);
-/* Makes the overlay in front of a merge: wider than the one before, if that got half full. */
-struct table_overlay *table_overlay_create_next(const struct counter_table *t);
-/* So, of a table that is to be dumped, and was in vain for so many overruns. */
-struct table_overlay *table_overlay_create_tap(const struct counter_table *t,
-                                               struct engine_cold *cold, unsigned overruns);
-bool table_overlay_is_half(const struct table_overlay *overlay); /* of its places */
-void table_overlay_destroy(struct table_overlay *overlay); /* with its last user. NULL: no-op */
-/* The same with the world stopped: it counts no more, and is destroyed later. */
-void table_overlay_discard(const struct counter_table *t, struct table_overlay *overlay);
-/* False: it says nothing of the id. Values beside: of `subs`. Readers look at the stripe. */
-bool table_overlay_get(const struct counter_table *t, const struct table_overlay *overlay,
-                       uint64_t id, uint64_t subs, struct table_record *record);
-/*
- * Returns whether the overlay says that the id was deleted. A record whose only values lie beside
- * is not gone, even if an image was made while they moved and lacks them: table_overlay_get() then
- * shows nothing set.
- */
-bool table_overlay_says_gone(const struct counter_table *t, const struct table_overlay *overlay,
-                             uint64_t id);
-/* Under the id's lock. False, nothing changed: no room. */
-bool table_overlay_put(const struct counter_table *t, struct table_overlay *overlay, uint64_t id,
-                       const struct table_record *record);
-/* Returns whether the budget lets an id in that is new to it (engine_overlay_most). */
-bool table_overlay_open(const struct table_overlay *overlay, bool dumped);
-/* The same, and it grows for it, whatever the budget says; nobody else there. False: memory. */
-bool table_overlay_put_grow(const struct counter_table *t, struct table_overlay *overlay,
-                            uint64_t id, const struct table_record *record);
-/* Fills it from the file of its image. */
-bool table_overlay_load(const struct counter_table *t, struct table_overlay *overlay,
-                        const struct table_file *file, char error[ENGINE_ERROR_MAX]);
+/* Returns the overlay that a change of the id goes to (row/row_fold.h). Under the id's lock. */
+static inline struct table_overlay *table_overlay_of(const struct counter_table *t, uint64_t id)
+{
+    bool older = UNLIKELY(t->fold.moves) && !dict_get(t->overlay->extend, id, 0, NULL);
+    return older ? t->older : t->overlay;
+}
 
 /* Returns whether each change is journaled as the whole record, as of a tapped or dumped table. */
 static inline bool table_is_whole(const struct counter_table *t)

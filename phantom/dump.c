@@ -13,10 +13,22 @@
 #define DUMP_MAGIC      0x70686475u /* "phdu" */
 #define SUBS            2           /* keys of the older overlay and of the present one differ */
 #define LINES_A_PAGE    (TABLE_FILE_PAGE_BYTES / PHANTOM_LINE_BYTES)
-#define CROWDED_DIVISOR 2 /* more than one place in this many is taken */
+#define FOLD_STEP       64u /* lines of one step of the walk, or buckets */
+#define FOLD_EMPTIES    16u /* so many buckets without a line cost as much as a line */
+#define CROWDED_DIVISOR 2   /* more than one place in this many is taken */
 
 _Static_assert(PHANTOM_LINE_BYTES <= DICT_VALUE_MAX, "a line is a value");
 _Static_assert(PHANTOM_OVERLAY_BYTES_MIN >= DICT_POOL_MIN, "a dict can be that small");
+
+/* Both overlays become one again (row/row_fold.h). */
+struct phantom_dump_fold {
+    struct dict *wider; /* a copy of the older one, to take its place; NULL: there is none */
+    bool resident;      /* its memory, and what it takes of the older one's else */
+    bool ready;         /* the copy is whole */
+    uint64_t at;        /* in what is made resident, copied, or moved out of */
+    bool refused;       /* memory */
+    bool moves;         /* the older one changes: phantom_dump_taking() */
+};
 
 struct phantom_dump {
     uint32_t magic;
@@ -28,6 +40,7 @@ struct phantom_dump {
     struct dict *older;             /* NULL: no merge is under way */
     uint8_t sub;                    /* of the present overlay's keys */
     _Atomic bool full;              /* some line found no place, though few are taken maybe */
+    struct phantom_dump_fold fold;
     _Atomic unsigned holders;
 };
 
@@ -79,6 +92,7 @@ void phantom_dump_release(struct phantom_dump *dump)
     }
     give_back(dump, phantom_dump_lines(dump));
     dict_destroy(dump->older);
+    dict_destroy(dump->fold.wider);
     dict_destroy(atomic_load(&dump->overlay));
     dump->magic = 0;
     free(dump);
@@ -101,6 +115,23 @@ static struct dict *overlay_to_add(struct phantom_dump *dump)
     return dict;
 }
 
+static uint8_t older_sub(const struct phantom_dump *dump)
+{
+    return (uint8_t)((dump->sub + 1) % SUBS);
+}
+
+/*
+ * Returns the overlay that takes what is added to a line, and *sub for it: the present one; while
+ * that goes back into the older one, the older one, but for the lines that still stand there.
+ */
+static struct dict *phantom_dump_taking(struct phantom_dump *dump, uint64_t line, uint8_t *sub)
+{
+    struct dict *dict = overlay_to_add(dump);
+    bool older = UNLIKELY(dump->fold.moves) && !dict_get(dict, line, dump->sub, NULL);
+    *sub = older ? older_sub(dump) : dump->sub;
+    return older ? dump->older : dict;
+}
+
 static bool charge(const struct phantom_dump *dump)
 {
     struct engine_cold *cold = dump->cold;
@@ -116,17 +147,18 @@ static bool charge(const struct phantom_dump *dump)
 bool phantom_dump_room(struct phantom_dump *dump, uint64_t line)
 {
     static const uint64_t nothing[DICT_VALUE_WORDS];
-    struct dict *dict = overlay_to_add(dump);
+    uint8_t sub;
+    struct dict *dict = phantom_dump_taking(dump, line, &sub);
     if (!dict) {
         return false;
     }
-    if (dict_get(dict, line, dump->sub, NULL)) {
+    if (dict_get(dict, line, sub, NULL)) {
         return true;
     }
     if (!charge(dump)) {
         return false;
     }
-    if (!dict_put(dict, line, dump->sub, nothing)) {
+    if (!dict_put(dict, line, sub, nothing)) {
         give_back(dump, 1);
         atomic_store(&dump->full, true);
         return false;
@@ -137,12 +169,16 @@ bool phantom_dump_room(struct phantom_dump *dump, uint64_t line)
 bool phantom_dump_add(struct phantom_dump *dump, uint64_t line, unsigned bits, uint64_t hash)
 {
     uint64_t words[DICT_VALUE_WORDS];
-    struct dict *dict = atomic_load(&dump->overlay);
-    if (!dict || !dict_get(dict, line, dump->sub, words)) {
+    uint8_t sub;
+    if (!atomic_load(&dump->overlay)) {
+        return false;
+    }
+    struct dict *dict = phantom_dump_taking(dump, line, &sub);
+    if (!dict_get(dict, line, sub, words)) {
         return false;
     }
     phantom_line_set(words, bits, hash);
-    CHECK(dict_put(dict, line, dump->sub, words));
+    CHECK(dict_put(dict, line, sub, words));
     return true;
 }
 
@@ -160,16 +196,21 @@ static bool put_growing(struct dict **dict, uint64_t line, uint8_t sub, const ui
 bool phantom_dump_restore(struct phantom_dump *dump, uint64_t line, const uint64_t *words)
 {
     uint64_t sum[DICT_VALUE_WORDS] = {0};
-    struct dict *dict = overlay_to_add(dump);
+    uint8_t sub;
+    struct dict *dict = phantom_dump_taking(dump, line, &sub);
     if (!dict) {
         return false;
     }
-    bool there = dict_get(dict, line, dump->sub, sum);
+    bool there = dict_get(dict, line, sub, sum);
     for (unsigned i = 0; i < PHANTOM_LINE_WORDS; i++) {
         sum[i] |= words[i];
     }
-    bool done = put_growing(&dict, line, dump->sub, sum);
-    atomic_store(&dump->overlay, dict);
+    bool done = put_growing(&dict, line, sub, sum);
+    if (sub == dump->sub) {
+        atomic_store(&dump->overlay, dict);
+    } else {
+        dump->older = dict;
+    }
     if (done && !there) {
         atomic_fetch_add(&dump->cold->overlay_bytes, PHANTOM_OVERLAY_LINE_BYTES);
     }
@@ -192,11 +233,6 @@ static void or_line(const struct dict *dict, uint64_t line, uint8_t sub, uint64_
             words[i] |= added[i];
         }
     }
-}
-
-static uint8_t older_sub(const struct phantom_dump *dump)
-{
-    return (uint8_t)((dump->sub + 1) % SUBS);
 }
 
 void phantom_dump_line(const struct phantom_dump *dump, uint64_t line, uint64_t *words)
@@ -281,9 +317,10 @@ void phantom_dump_merge(struct phantom_dump *dump)
     dump->sub = (uint8_t)((dump->sub + 1) % SUBS);
 }
 
-static struct table_file *phantom_dump_merged(struct phantom_dump *dump, struct table_file *file,
-                                              struct dict **spent)
+struct table_file *phantom_dump_merged(struct phantom_dump *dump, struct table_file *file,
+                                       struct dict **spent)
 {
+    CHECK(dump->older && file && !dump->fold.moves);
     struct table_file *before = dump->file;
     dump->file = file;
     give_back(dump, dict_count(dump->older));
@@ -292,57 +329,159 @@ static struct table_file *phantom_dump_merged(struct phantom_dump *dump, struct 
     return before;
 }
 
-struct folding {
-    struct dict *to;
-    uint8_t sub;
-    bool refused;
+struct dict *phantom_dump_give_up(struct phantom_dump *dump)
+{
+    CHECK(!dump->file && !dump->older && atomic_load(&dump->holders) == 1);
+    give_back(dump, phantom_dump_lines(dump));
+    return atomic_exchange(&dump->overlay, NULL);
+}
+
+/* ---- both overlays become one again ---- */
+
+static bool phantom_fold_has_room(const struct dict *into, const struct dict *from)
+{
+    uint64_t more = from ? dict_count(from) : 0; /* well below what a dict takes */
+    return more == 0 || 4 * (dict_count(into) + more) <= 3 * dict_places(into);
+}
+
+/* With room for the lines of both in half of its places. */
+static struct dict *phantom_fold_widen(const struct dict *older, const struct dict *newer)
+{
+    uint64_t lines = dict_count(older) + dict_count(newer);
+    uint64_t bytes = dict_pool_bytes(older);
+    bytes += bytes / 15; /* its levels: 15/16 of a power of two, which a dict takes */
+    for (uint64_t places = dict_places(older); places < 2 * lines; places *= 2) {
+        bytes *= 2;
+    }
+    return dict_create(PHANTOM_LINE_BYTES, bytes, clock_random());
+}
+
+static void phantom_fold_copy(void *context, uint64_t line, uint8_t sub, const uint64_t *value)
+{
+    CHECK(dict_put(context, line, sub, value)); /* it is at most half full in the end */
+}
+
+/* True: there is more to do. */
+static bool phantom_fold_piece(struct phantom_dump *dump, const struct dict *newer)
+{
+    struct phantom_dump_fold *fold = &dump->fold;
+    if (fold->resident) {
+        return fold->wider &&
+               dict_walk(dump->older, &fold->at, ROW_FOLD_COPIES, phantom_fold_copy, fold->wider);
+    }
+    uint64_t lines = dict_count(dump->older) + (newer ? dict_count(newer) : 0);
+    fold->resident =
+        !dict_populate(fold->wider ? fold->wider : dump->older, lines, &fold->at, ROW_FOLD_BYTES);
+    fold->at = fold->resident ? 0 : fold->at;
+    return true;
+}
+
+enum row_fold phantom_dump_fold_prepare(struct phantom_dump *dump)
+{
+    struct phantom_dump_fold *fold = &dump->fold;
+    const struct dict *newer = atomic_load(&dump->overlay);
+    CHECK(dump->older);
+    if (fold->moves || fold->ready) {
+        return ROW_FOLD_MOVE;
+    }
+    if (!fold->wider && !phantom_fold_has_room(dump->older, newer)) {
+        fold->wider = phantom_fold_widen(dump->older, newer);
+        fold->refused = !fold->wider;
+        fold->resident = false;
+        fold->at = 0;
+    }
+    fold->ready = !fold->refused && !phantom_fold_piece(dump, newer);
+    return fold->ready || fold->refused ? ROW_FOLD_MOVE : ROW_FOLD_COPY;
+}
+
+/* False: it is not ready, or more has come meanwhile than there is room for. */
+static bool phantom_fold_begin(struct phantom_dump *dump, struct dict **spent)
+{
+    struct dict *wider = dump->fold.wider;
+    bool begins = dump->fold.ready &&
+                  phantom_fold_has_room(wider ? wider : dump->older, atomic_load(&dump->overlay));
+    *spent = wider;
+    if (begins && wider) {
+        *spent = dump->older;
+        dump->older = wider;
+    }
+    if (begins) {
+        atomic_store(&dump->full, false);
+    }
+    dump->fold = (struct phantom_dump_fold){.moves = begins};
+    return begins;
+}
+
+struct moving {
+    struct phantom_dump *dump;
+    struct dict *from;
+    unsigned moved;
+    bool refused; /* memory */
 };
 
-static void fold_line(void *context, uint64_t line, uint8_t sub, const uint64_t *value)
+static void phantom_fold_line(void *context, uint64_t line, uint8_t sub, const uint64_t *value)
 {
-    struct folding *folding = context;
+    struct moving *moving = context;
+    struct phantom_dump *dump = moving->dump;
     uint64_t words[DICT_VALUE_WORDS];
-    (void)sub;
+    uint64_t before = dict_count(dump->older);
     for (unsigned i = 0; i < PHANTOM_LINE_WORDS; i++) {
         words[i] = value[i];
     }
-    or_line(folding->to, line, folding->sub, words);
-    folding->refused = folding->refused || !put_growing(&folding->to, line, folding->sub, words);
+    or_line(dump->older, line, older_sub(dump), words);
+    moving->refused = moving->refused || !put_growing(&dump->older, line, older_sub(dump), words);
+    if (!moving->refused) {
+        dict_delete(moving->from, line, sub);
+        give_back(dump, before + 1 - dict_count(dump->older)); /* it stood in both */
+        moving->moved++;
+    }
 }
 
-/* Puts the new overlay into the older one, which has more. Without memory for that both go on as
- * they are, and there are no more merges. */
-static void unmerge(struct phantom_dump *dump)
+/* Looks at `most` lines, or at so many buckets that it takes as long. */
+static bool phantom_fold_move(struct phantom_dump *dump, unsigned most)
 {
-    struct dict *newer = atomic_load(&dump->overlay);
-    struct folding folding = {dump->older, older_sub(dump), false};
-    uint64_t before = phantom_dump_lines(dump);
-    if (newer) {
-        dict_each(newer, fold_line, &folding);
-        dump->older = folding.to;
+    struct moving moving = {.dump = dump, .from = atomic_load(&dump->overlay)};
+    unsigned steps = 0;
+    while (!moving.refused && dict_count(moving.from) > 0 &&
+           moving.moved + steps * FOLD_STEP / FOLD_EMPTIES < most) {
+        size_t step = most - moving.moved < FOLD_STEP ? most - moving.moved : FOLD_STEP;
+        if (!dict_walk(moving.from, &dump->fold.at, step, phantom_fold_line, &moving)) {
+            dump->fold.at = 0; /* where a replay has grown it, some were passed over */
+        }
+        steps++;
     }
-    if (folding.refused) {
-        uint64_t more = phantom_dump_lines(dump) - before;
-        atomic_fetch_add(&dump->cold->overlay_bytes, more * PHANTOM_OVERLAY_LINE_BYTES);
-        return;
-    }
-    dict_destroy(newer);
-    atomic_store(&dump->overlay, dump->older);
+    return !moving.refused;
+}
+
+static struct dict *phantom_fold_end(struct phantom_dump *dump)
+{
+    struct dict *newer = atomic_exchange(&dump->overlay, dump->older);
     dump->older = NULL;
     dump->sub = older_sub(dump);
-    give_back(dump, before - phantom_dump_lines(dump));
+    dump->fold = (struct phantom_dump_fold){0};
+    return newer;
 }
 
-struct table_file *phantom_dump_merge_end(struct phantom_dump *dump, struct table_file *file,
-                                          struct dict **spent)
+enum row_fold phantom_dump_fold(struct phantom_dump *dump, unsigned most, struct dict *spent[2])
 {
     CHECK(dump->older);
-    *spent = NULL;
-    if (file) {
-        return phantom_dump_merged(dump, file, spent);
+    spent[0] = spent[1] = NULL;
+    if (dump->fold.refused) {
+        dump->fold.refused = false;
+        return ROW_FOLD_REFUSED;
     }
-    unmerge(dump);
-    return NULL;
+    if (!dump->fold.moves && !phantom_fold_begin(dump, &spent[0])) {
+        return ROW_FOLD_COPY;
+    }
+    if (atomic_load(&dump->overlay) && !phantom_fold_move(dump, most)) {
+        return ROW_FOLD_REFUSED;
+    }
+    const struct dict *newer = atomic_load(&dump->overlay);
+    if (newer && dict_count(newer) > 0) {
+        return ROW_FOLD_MOVE;
+    }
+    spent[1] = phantom_fold_end(dump);
+    return ROW_FOLD_DONE;
 }
 
 /* ---- for images, figures and checks ---- */

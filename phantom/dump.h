@@ -8,7 +8,8 @@
  *              meanwhile
  *     cold     the file is open: a line costs a page, unless the overlay alone says yes
  *     merging  a next file is being written, of the present one and the *older* overlay, which is
- *              the one by then and changes no more; a new one takes what is added
+ *              the one by then and changes no more; a new one takes what is added. If it fails,
+ *              both become one again (row/row_fold.h)
  *
  * The overlay is a dict of line numbers with a line each; the older one and the new one have
  * different sub-keys, so that the lines of both can be kept in one section of an image. Its memory
@@ -80,12 +81,17 @@ struct table_file *phantom_dump_file(const struct phantom_dump *dump); /* NULL: 
 /* A file that was just given is the caller's again. */
 void phantom_dump_take_back(struct phantom_dump *dump);
 
-/* As file_begin and file_end of struct table_kind, of a dumped one. Merge CHECKs that there is an
- * overlay and no older one; where memory to make two overlays one again is refused, both stay. */
+/* As file_begin and file_end of struct table_kind. Merge CHECKs that there is an overlay and no
+ * older one; merged gives what is to be destroyed outside the stop. */
 void phantom_dump_size(const struct phantom_dump *dump, struct row_overlay_size *size);
 void phantom_dump_merge(struct phantom_dump *dump);
-struct table_file *phantom_dump_merge_end(struct phantom_dump *dump, struct table_file *file,
-                                          struct dict **spent); /* NULL, or to be destroyed */
+struct table_file *phantom_dump_merged(struct phantom_dump *dump, struct table_file *file,
+                                       struct dict **spent);
+/* Returns the overlay of a tapped one that comes to nothing: it counts no more. NULL: none. */
+struct dict *phantom_dump_give_up(struct phantom_dump *dump);
+/* The steps of table_kind.fold: inside the barrier; in a stop, with what is to be destroyed. */
+enum row_fold phantom_dump_fold_prepare(struct phantom_dump *dump);
+enum row_fold phantom_dump_fold(struct phantom_dump *dump, unsigned most, struct dict *spent[2]);
 
 /* ---- for images, figures and checks ---- */
 

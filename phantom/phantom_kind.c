@@ -112,10 +112,23 @@ static bool phantom_kind_load(struct engine *engine, struct row_table *table,
 
 /* ---- dumps ---- */
 
+static void phantom_kind_destroy_dict(void *dict)
+{
+    dict_destroy(dict);
+}
+
+/* NULL: no-op. */
+static void phantom_kind_discard(const struct row_table *table, struct dict *spent)
+{
+    if (spent) {
+        row_discard(table->owner, spent, phantom_kind_destroy_dict);
+    }
+}
+
 static bool phantom_kind_file_begin(struct row_table *table, struct engine_cold *cold,
                                     unsigned overruns)
 {
-    phantom_table_file_begin(phantom_table_of(table), cold, overruns);
+    phantom_kind_discard(table, phantom_table_file_begin(phantom_table_of(table), cold, overruns));
     return true;
 }
 
@@ -124,27 +137,33 @@ static struct phantom_table *phantom_kind_root(const struct row_table *table)
     return phantom_table_of(row_find(table->owner, table->base));
 }
 
-static void phantom_kind_destroy_dict(void *dict)
-{
-    dict_destroy(dict);
-}
-
 static struct table_file *phantom_kind_file_end(struct row_table *table, struct table_file *file)
 {
     struct phantom_table *holder = phantom_table_of(table);
     struct table_file *before = NULL;
     struct dict *spent = NULL;
     if (phantom_table_is_cold(holder)) {
-        before = phantom_dump_merge_end(holder->dump, file, &spent);
+        before = phantom_dump_merged(holder->dump, file, &spent);
     } else if (file) {
         phantom_table_leave(phantom_kind_root(table), holder, file);
     } else {
-        phantom_table_stay(holder);
+        spent = phantom_table_stay(holder);
     }
-    if (spent) {
-        row_discard(table->owner, spent, phantom_kind_destroy_dict);
-    }
+    phantom_kind_discard(table, spent);
     return before;
+}
+
+static enum row_fold phantom_kind_fold(struct row_table *table, unsigned most)
+{
+    struct phantom_dump *dump = phantom_table_of(table)->dump;
+    struct dict *spent[2];
+    if (most == 0) {
+        return phantom_dump_fold_prepare(dump);
+    }
+    enum row_fold next = phantom_dump_fold(dump, most, spent);
+    phantom_kind_discard(table, spent[0]);
+    phantom_kind_discard(table, spent[1]);
+    return next;
 }
 
 static bool phantom_kind_load_dumped(struct engine *engine, struct row_table *table,
@@ -238,6 +257,7 @@ const struct table_kind phantom_kind = {
     .load = phantom_kind_load,
     .file_begin = phantom_kind_file_begin,
     .file_end = phantom_kind_file_end,
+    .fold = phantom_kind_fold,
     .load_dumped = phantom_kind_load_dumped,
     .overlay_size = phantom_kind_overlay_size,
     .merge_write = phantom_kind_merge_write,

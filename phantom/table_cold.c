@@ -122,16 +122,17 @@ bool phantom_table_room(struct phantom_table *t, const struct phantom_member *me
 
 /* ---- leaving ---- */
 
-void phantom_table_file_begin(struct phantom_table *holder, struct engine_cold *cold,
-                              unsigned overruns)
+struct dict *phantom_table_file_begin(struct phantom_table *holder, struct engine_cold *cold,
+                                      unsigned overruns)
 {
     if (phantom_table_is_cold(holder)) {
         phantom_dump_merge(holder->dump);
-        return;
+        return NULL;
     }
     CHECK(holder->filter.words);
-    phantom_dump_release(holder->dump);
+    struct dict *spent = phantom_table_stay(holder);
     holder->dump = phantom_dump_create(cold, holder->shape.table_bytes, overruns);
+    return spent;
 }
 
 void phantom_table_note_away(struct phantom_table *t)
@@ -142,10 +143,12 @@ void phantom_table_note_away(struct phantom_table *t)
     }
 }
 
-void phantom_table_stay(struct phantom_table *holder)
+struct dict *phantom_table_stay(struct phantom_table *holder)
 {
+    struct dict *spent = holder->dump ? phantom_dump_give_up(holder->dump) : NULL;
     phantom_dump_release(holder->dump);
     holder->dump = NULL;
+    return spent;
 }
 
 void phantom_table_leave(struct phantom_table *t, struct phantom_table *holder,

@@ -307,6 +307,20 @@ uint64_t dict_places(const struct dict *dict)
     return dict->pool_bytes / dict->bucket_bytes * dict->places;
 }
 
+bool dict_populate(const struct dict *dict, uint64_t entries, uint64_t *at, size_t bytes)
+{
+    uint64_t buckets = 0; /* a level may come into use when those before are half full */
+    for (unsigned level = 0; level < DICT_LEVELS && buckets * dict->places < 2 * entries; level++) {
+        buckets += level_buckets(dict, level);
+    }
+    uint64_t end = buckets * dict->bucket_bytes;
+    if (*at < end) {
+        (void)memory_populate(dict->pool + *at, end - *at < bytes ? end - *at : bytes);
+        *at += bytes;
+    }
+    return *at < end;
+}
+
 /* Copies the entries of a bucket as of one moment; returns how many there are. */
 static uint32_t bucket_copy(const struct dict *dict, shared_word *bucket, uint64_t *local)
 {

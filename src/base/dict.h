@@ -48,6 +48,12 @@ uint64_t dict_pool_bytes(const struct dict *dict);
 uint64_t dict_places(const struct dict *dict); /* entries the pool has places for: not all fit */
 
 /*
+ * Makes the memory resident that so many entries use, so that no put of theirs has to wait for it:
+ * at most so many bytes of it, from *at on, which is 0 at first. True: there is more. Any thread.
+ */
+bool dict_populate(const struct dict *dict, uint64_t entries, uint64_t *at, size_t bytes);
+
+/*
  * Puts everything into a pool of that size, or at least twice the present one, at a new address and
  * by another hash. Nobody else may use the dict meanwhile. False with errno, and the dict is as it
  * was: ENOSPC: the entries do not fit (resize alone); else memory was refused.

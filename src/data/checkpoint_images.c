@@ -5,11 +5,17 @@
 
 #include "base/array.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/notify.h"
+#include "base/point.h"
+#include "base/wait.h"
 #include "data/checkpoint_private.h"
+#include "row/row_fold.h"
 #include "store/table_file.h"
+
+#define FOLD_GAP_US 200u /* without a stop, at least */
 
 _Static_assert(ROW_TABLE_BYTES_MAX <= TABLE_FILE_DESCRIPTION_MAX, "a file holds any description");
 _Static_assert(ROW_IMAGE_SECTIONS_MAX <= TABLE_FILE_SECTIONS_MAX, "and any sections");
@@ -189,6 +195,48 @@ static void checkpoint_images_replace(struct checkpoint_round *round,
     round->image_bytes += file->bytes;
 }
 
+/* A step in a stop; as long goes by afterwards, or those who read would not get between two. */
+static enum row_fold fold_in_stop(struct checkpoint_round *round, struct row *row)
+{
+    uint64_t began_us = clock_monotonic_us();
+
+    checkpoint_stop_world(round);
+    enum row_fold next = row_fold_step(row, true);
+
+    checkpoint_go(round);
+    uint64_t took_us = clock_monotonic_us() - began_us;
+
+    row_images_settle(row);
+    POINT("overlays half one");
+    if (round->barrier != NULL && next == ROW_FOLD_MOVE) {
+        wait_us(took_us > FOLD_GAP_US ? took_us : FOLD_GAP_US);
+    }
+    return next;
+}
+
+static enum row_fold fold_inside(struct checkpoint_round *round, struct row *row)
+{
+    if (round->member != NULL) {
+        barrier_enter(round->member);
+    }
+    enum row_fold next = row_fold_step(row, false);
+
+    if (round->member != NULL) {
+        barrier_leave(round->member);
+    }
+    return next;
+}
+
+/* To the end, also where the thread is to end: what is left takes a second, if at all. */
+void checkpoint_fold(struct checkpoint_round *round, struct row *row)
+{
+    enum row_fold next = ROW_FOLD_COPY;
+
+    while (next != ROW_FOLD_DONE) {
+        next = next == ROW_FOLD_MOVE ? fold_in_stop(round, row) : fold_inside(round, row);
+    }
+}
+
 /* The image was not kept: its table is as if it were changed. */
 static void checkpoint_images_give_up(struct checkpoint_round *round,
                                       struct checkpoint_space *space, const struct row_image *image)
@@ -199,6 +247,7 @@ static void checkpoint_images_give_up(struct checkpoint_round *round,
     row_image_failed(engine->row, image);
     checkpoint_go(round);
     row_images_settle(engine->row);
+    checkpoint_fold(round, engine->row);
 }
 
 /* True: the file is whole and durable. GONE: *gone, there is none. */

@@ -128,6 +128,8 @@ void checkpoint_list_tables(struct checkpoint_space *space);
 struct checkpoint_image *checkpoint_find_image(const struct checkpoint_space *space,
                                                uint64_t serial, uint64_t layer);
 void checkpoint_free_images(struct checkpoint_space *space);
+/* What merges that failed have left in memory is put in order, in short stops (row/row_fold.h). */
+void checkpoint_fold(struct checkpoint_round *round, struct row *row);
 
 /* ---- checkpoint_dumps.c ---- */
 

@@ -99,6 +99,11 @@ static void checkpoint_round_begin(struct checkpoint_round *round, struct spaces
         }
     }
     checkpoint_go(round);
+    for (size_t i = 0; i < round->count; i++) {
+        const struct engine *engine = round->spaces[i]->space->engine;
+
+        checkpoint_fold(round, engine->row);
+    }
 }
 
 /* ---- ending ---- */
@@ -151,6 +156,7 @@ static void throw_away(struct checkpoint_round *round)
         const struct engine *engine = round->spaces[i]->space->engine;
 
         row_images_settle(engine->row);
+        checkpoint_fold(round, engine->row);
         checkpoint_close_dumps(round->spaces[i]);
         for (size_t k = 0; k < round->spaces[i]->image_count; k++) {
             data_delete_file(round->data, round->spaces[i]->images[k]->file.name);

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "row/row_data.h"
+#include "row/row_fold.h"
 #include "row/row_parts.h"
 
 #include <errno.h>
@@ -39,6 +40,7 @@ bool row_init(struct row *row, const struct row_config *config, const struct tab
     row->keeper = &engine->keeper;
     row->imager = &engine->imager;
     row->late_room = late_room_at_start(config);
+    row->fold_records = ROW_FOLD_RECORDS;
     row_stream_forget(row);
     CHECK(pthread_mutex_init(&row->lock, NULL) == 0);
     if (!row_regions_init(row)) {

@@ -185,8 +185,7 @@ struct row_table {
     uint64_t reach_min;   /* while range is 0: ids up to this far above `trusted` are not ahead */
     uint64_t capacity;    /* records or members */
     const struct permute *keys; /* of a part: alike in all parts of a row (row/row_parts.h) */
-    uint64_t grows_to;          /* what it takes when it is dumped, as merges write larger files;
-                                   0: its capacity */
+    uint64_t grows_to;          /* what it takes dumped: merges write larger files; 0: capacity */
     uint64_t fill;              /* at which the next table opens */
     uint64_t opened_s;          /* wall clock */
     uint64_t closed_serial;     /* tables made by the time it closed */
@@ -204,7 +203,9 @@ struct row_table {
     bool leaving;         /* it is to be dumped, with its layer */
     bool tapped;          /* the image of its dump is being made */
     bool whole;           /* each change is journaled as the whole record: WHOLE (row/row_cold.h) */
-    bool merging;         /* its next file is being written */
+    bool merging;         /* its next file is being written, or nothing came of that: folding */
+    bool folding;         /* its overlays become one again (row/row_fold.h) … */
+    bool fold_waits;      /* … later, as memory was refused */
     bool awaiting;        /* its wants wait until a dump has ended */
     bool touched;         /* an image of it must begin anew (row/row_log.h) */
     _Atomic bool starved; /* its memory had no room for an id; by any thread */
@@ -303,15 +304,15 @@ struct row {
     struct change_log *log;     /* NULL: the row is in memory alone. Set before it is shared */
     uint32_t space;             /* its number, for the log */
     _Atomic bool asked;         /* some table wants something */
-    _Atomic bool denied;        /* the log had no room for what is wanted: new ids that need it are
-                                   refused, ROW_BUSY, and no part grows */
+    _Atomic bool denied;        /* the log had no room: new ids that need it: BUSY; no growth */
     bool dump_failed;           /* the last dump failed: new ids that need memory are refused */
     bool dump_paused;           /* no dump for the rest of this round of images */
     bool merge_paused;          /* likewise no merge: one has failed */
     bool round_failed;          /* the last round: no change waits for a merge until the next */
     bool overrun_told;          /* an overrun was logged since the last dump that succeeded */
     unsigned overruns;          /* dumps in a row that changes overran (row/row_cold.h) */
-    unsigned merges;            /* under way */
+    unsigned merges, folds;     /* under way; of these: folded now (row/row_fold.h) */
+    unsigned fold_records;      /* that move in one stop */
     _Atomic bool wake_due;      /* what waits for a merge is to be looked at again */
     _Atomic bool dump_wanted;   /* row_cold_wanted() */
     _Atomic bool merge_wanted;  /* of some overlay that is too large */

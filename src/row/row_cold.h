@@ -42,9 +42,9 @@
  * that is large enough. A change that finds no room in the overlay waits for the merge that is
  * under way or about to be, so its client hears `busy` only where merges fail or take too long.
  *
- * After a merge failed, the round of images goes on without a further merge: a file that cannot be
- * read, or a full disk, stops no checkpoint. For some seconds the next rounds pass over that table
- * and merge others.
+ * After a merge failed, both overlays become one again, in short stops (row/row_fold.h), and the
+ * round of images goes on without a further merge: a file that cannot be read, or a full disk,
+ * stops no checkpoint. For some seconds the next rounds pass over that table and merge others.
  *
  * With dumps_max the keeper recycles the dumped table opened longest ago when there are more. No
  * event says that a table was dumped: the manifest does, by the role of its file. A dumped table

@@ -5,6 +5,7 @@
 
 #include "row/row_cold.h"
 #include "row/row_data.h"
+#include "row/row_fold.h"
 #include "row/row_private.h"
 #include "row/row_state.h"
 
@@ -167,6 +168,7 @@ void row_images_begin(struct row *row)
     row->dump_paused = false;
     row->merge_paused = false;
     row->round_failed = false;
+    row_fold_see(row);
     row_merge_see(row);
 }
 

@@ -142,8 +142,8 @@ bool row_image_next(struct row *row, uint64_t since, uint64_t now, struct row_im
  * a DUMP whose tap is off. A MERGE shows the past, so its table is returned touched or not.
  */
 struct row_table *row_image_table(const struct row *row, const struct row_image *image);
-/* The image failed: the table is as if it were touched. DUMP: the tap is off; MERGE: no merge is
- * under way. */
+/* The image failed: the table is as if it were touched. DUMP: the tap is off; MERGE: it is
+ * folded, see row/row_fold.h. */
 void row_image_failed(struct row *row, const struct row_image *image);
 
 /*

@@ -9,6 +9,7 @@
 #include "base/point.h"
 #include "row/row_cold.h"
 #include "row/row_data.h"
+#include "row/row_fold.h"
 #include "row/row_private.h"
 
 /* Longer than until a checkpoint that failed is tried again: that one does without the merge. */
@@ -39,8 +40,7 @@ static bool row_merge_is_due(const struct row *row, const struct row_overlay_siz
            row_merge_above(row->cold, off, most - most / BUDGET_SCARCE);
 }
 
-/* True: no merge of this table failed in the last seconds. Inside. */
-static bool row_cold_may_merge(const struct row_table *table)
+bool row_merge_may(const struct row_table *table)
 {
     return table->merge_us == 0 || clock_monotonic_us() >= table->merge_us;
 }
@@ -53,7 +53,7 @@ void row_cold_changed(struct row *row, const struct row_table *holder)
     }
     row->kind->overlay_size(holder, &size);
     bool wanted = size.merges && size.older_bytes == 0 && row_merge_is_due(row, &size, 0) &&
-                  row_cold_may_merge(holder);
+                  row_merge_may(holder);
     if (wanted && !atomic_exchange(&row->merge_wanted, true)) {
         row_notify(row->imager);
     }
@@ -61,8 +61,9 @@ void row_cold_changed(struct row *row, const struct row_table *holder)
 
 bool row_cold_awaits(const struct row *row, const struct row_table *holder)
 {
-    bool due = atomic_load(&row->merge_wanted) && row_cold_may_merge(holder);
-    bool soon = row->cold != NULL && !row->merge_paused && !row->round_failed;
+    bool due = atomic_load(&row->merge_wanted) && row_merge_may(holder);
+    bool paused = row->merge_paused && row->folds == 0; /* what is folded is as good as merged */
+    bool soon = row->cold != NULL && !paused && !row->round_failed;
     return soon && (holder->tapped || row->merges > 0 || due);
 }
 
@@ -95,10 +96,9 @@ static void row_merge_weigh(void *context, struct row_table *table, bool layer)
     struct row_overlay_size size;
     (void)layer;
     choice->row->kind->overlay_size(table, &size);
-    choice->leaving += table->cold ? size.older_bytes : size.bytes;
+    choice->leaving += table->folding ? 0 : table->cold ? size.older_bytes : size.bytes;
     bool better = size.half != choice->size.half ? size.half : size.bytes > choice->size.bytes;
-    if (table->cold && size.merges && size.older_bytes == 0 && better &&
-        row_cold_may_merge(table)) {
+    if (table->cold && size.merges && size.older_bytes == 0 && better && row_merge_may(table)) {
         choice->table = table;
         choice->size = size;
     }
@@ -106,7 +106,7 @@ static void row_merge_weigh(void *context, struct row_table *table, bool layer)
 
 static uint64_t row_merge_earlier(uint64_t least, const struct row_table *table)
 {
-    bool waits = !row_cold_may_merge(table);
+    bool waits = !row_merge_may(table);
     return waits && (least == 0 || table->merge_us < least) ? table->merge_us : least;
 }
 
@@ -151,33 +151,36 @@ struct row_table *row_merge_next(struct row *row)
 
 bool row_merge_is(const struct row_table *table, const struct row_image *image)
 {
-    return image->kind == ROW_IMAGE_MERGE && table != NULL && table->merging &&
+    return image->kind == ROW_IMAGE_MERGE && table != NULL && table->merging && !table->folding &&
            table->merge_lsn == image->start_lsn;
 }
 
 struct table_file *row_merge_end(struct row *row, struct row_table *table, struct table_file *file)
 {
+    CHECK(row->merges > 0 && file != NULL && !table->folding);
     table->merging = false;
-    CHECK(row->merges > 0);
     row->merges--;
     atomic_store(&row->wake_due, true);
     struct table_file *before = row->kind->file_end(table, file);
-    if (file != NULL) { /* the new overlay may have filled meanwhile */
-        row_cold_changed(row, table);
-    }
-    if (row->parted) { /* it may come back */
+    row_cold_changed(row, table); /* the new overlay may have filled meanwhile */
+    if (row->parted) {            /* it may come back */
         row_ask(row);
     }
     return before;
 }
 
-void row_merge_failed(struct row *row, struct row_table *table)
+void row_merge_pause(struct row *row, struct row_table *table)
 {
-    CHECK(row_merge_end(row, table, NULL) == NULL);
-    row->merge_paused = true;
     table->merge_us = clock_monotonic_us() + MERGE_PAUSE_US;
     if (atomic_load(&row->merges_us) == 0) {
         atomic_store(&row->merges_us, table->merge_us); /* else it is earlier */
     }
+}
+
+void row_merge_failed(struct row *row, struct row_table *table)
+{
+    row_fold_begin(row, table);
+    row->merge_paused = true;
+    row_merge_pause(row, table);
     atomic_store(&row->merge_wanted, true); /* the next round looks at the others */
 }

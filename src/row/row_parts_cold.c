@@ -1,8 +1,10 @@
 /* row_parts_cold.c: parts leave memory and come back. */
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/point.h"
 #include "row/row_data.h"
+#include "row/row_fold.h"
 #include "row/row_parts.h"
 
 #define PARTS_SPARE_SHARE 32 /* of the memory of parts, one in so many is spare */
@@ -167,8 +169,9 @@ bool row_recall_end(struct row *row, const struct row_recall *recall)
     if (back) {
         recall_stand(row, part, recall->loaded);
     } else if (same) {
-        CHECK(row_merge_end(row, part, NULL) == NULL);
-        row_touch(part); /* an image of both overlays walks dicts that are others now */
+        row_fold_begin(row, part);
+        atomic_store(&row->merges_us, clock_monotonic_us()); /* the next round folds it, at once */
+        row_notify(row->imager);
         log_warning("a part of a space cannot be read back, and takes no new ids for now space=%s "
                     "part=%llu",
                     row_space_name(row), (unsigned long long)part->serial);

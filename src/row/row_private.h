@@ -560,13 +560,17 @@ void row_merge_see(struct row *row);
 struct row_table *row_merge_next(struct row *row);
 /* True: this merge of the table is under way. table NULL: false. */
 bool row_merge_is(const struct row_table *table, const struct row_image *image);
-/* As table_kind.file_end. */
+/* As table_kind.file_end, with a file. */
 struct table_file *row_merge_end(struct row *row, struct row_table *table, struct table_file *file);
 /*
- * Called after a merge failed: row->merge_paused is set until the round is over, and this table is
- * not merged for some seconds.
+ * Called after a merge failed: its overlays are to become one again (row/row_fold.h),
+ * row->merge_paused is set until the round is over, and this table is not merged for some seconds.
  */
 void row_merge_failed(struct row *row, struct row_table *table);
+/* For some seconds the table is not merged: row_merge_may() is false, and then a round is wanted.
+ */
+void row_merge_pause(struct row *row, struct row_table *table);
+bool row_merge_may(const struct row_table *table); /* inside */
 
 /* row_restore.c: as row_restore_table and row_cold_restore. */
 struct row_restoring {

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "row/row_fold.h"
 
 static uint64_t fill_of(const struct row *row, uint64_t capacity)
 {
@@ -136,6 +137,7 @@ void row_count_dropped(struct row *row)
 
 void row_retire_one(struct row *row, struct row_table *table)
 {
+    row_fold_forget(row, table);
     row->merges -= table->merging; /* its end will find no table */
     table->merging = false;
     row_lock(row);

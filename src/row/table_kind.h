@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "row/row.h"
+#include "row/row_fold.h"
 #include "row/row_log.h"
 
 struct dict;
@@ -162,11 +163,16 @@ struct table_kind {
     bool (*file_begin)(struct row_table *table, struct engine_cold *cold, unsigned overruns);
     /*
      * `file` is the table's own from here on, with what changed since file_begin() before it: the
-     * table leaves memory, or the file that is returned gives way. NULL: nothing came of it. Of a
-     * table in memory the overlay goes; of a dumped one both overlays become one again as far as
-     * memory allows; returns NULL.
+     * table leaves memory, or the file that is returned gives way. NULL, of a table in memory:
+     * nothing came of it, and the overlay goes; returns NULL.
      */
     struct table_file *(*file_end)(struct row_table *table, struct table_file *file);
+    /*
+     * Nothing came of the next file of a dumped table: a step of making both overlays one, as
+     * row/row_fold.h has it. most 0: inside the barrier, by the thread of images; else in a stop,
+     * in which at most so many records move. Returns what comes next.
+     */
+    enum row_fold (*fold)(struct row_table *table, unsigned most);
     /*
      * Makes a table dumped that was made without a region: `file` has its pages, `overlay` (NULL:
      * there is none) what changed since. True: the file is the table's own. False with `error`.

@@ -13,7 +13,7 @@ use File::Find;
 my $LINES_MAX = 70;
 my $DEPTH_MAX = 3;
 my $FILE_MAX  = 600;
-my $POINTERS_MAX = 32;
+my $POINTERS_MAX = 33;
 my %seams = ('src/engine/engine.h' => 'engine_functions', 'src/row/table_kind.h' => 'table_kind');
 my $top = $ARGV[0] // $ENV{ROLLCALL_SOURCE} // '.';
 my ($functions, @mistakes) = (0);

@@ -285,6 +285,9 @@ static void open_process(struct sim *sim)
     }
     for (unsigned i = 0; i < SIM_SPACES; i++) {
         sim->asked[i] = true;
+        if (sim_engine(sim, i)->row != NULL) { /* so few that it takes several stops */
+            sim_engine(sim, i)->row->fold_records = 1 + (unsigned)(sim->seed * 5 % 37);
+        }
         sim_engine(sim, i)->keeper = (struct engine_keeper){on_asked, &sim->asked[i]};
         sim->spaces->at[i]->job.keeper = sim->keeper;
     }

@@ -55,7 +55,8 @@
 #define SIM_DIRECTORY   "/data"
 #define SIM_MEMBERS_MAX 32 /* bytes of a member's text */
 #define SIM_RECENT      64 /* members added shortly before */
-#define SIM_CODES       31 /* points with names */
+#define SIM_CODES       32 /* points with names */
+#define SIM_CODES_ENDS  31 /* the first of them: where processes are made to end */
 #define SIM_CODE_ANY    SIM_CODES
 
 enum sim_point {

@@ -43,6 +43,7 @@ static const struct sim_code codes[SIM_CODES] = {
     {"the manifest gets its name", 4, false, false},
     {"sync of the directory", 12, false, false},
     {"unlink of a table's file", 10, false, false},
+    {"overlays half one", 3, true, true}, /* nothing is stored of it: others come between */
 };
 
 const struct sim_code *sim_code(unsigned code)

@@ -43,7 +43,7 @@ static void arm_code(struct sim *sim, unsigned before, bool cut)
     unsigned code = before;
 
     while (code == SIM_CODE_ANY || !suits(sim, sim_code(code))) {
-        code = (unsigned)test_random_below(&sim->random, SIM_CODES);
+        code = (unsigned)test_random_below(&sim->random, SIM_CODES_ENDS);
     }
     sim_arm_code(sim, code, cut);
 }
@@ -183,7 +183,7 @@ static bool missed_one(const struct sim_figures *figures)
     bool missed = false;
 
 #ifdef ROLLCALL_POINTS
-    for (unsigned i = 0; i < SIM_CODES; i++) {
+    for (unsigned i = 0; i < SIM_CODES_ENDS; i++) {
         missed = missed || figures->code_ends[i] == 0;
     }
 #else

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "row/row_data.h"
+#include "row/row_fold.h"
 #include "store/table_file.h"
 #include "tests/support/image_file.h"
 
@@ -110,6 +111,7 @@ void checkpoints_wrote(struct checkpoints *cp, struct engine *engine, enum engin
     if (result != ENGINE_IMAGE_DONE) {
         cp->gone += result == ENGINE_IMAGE_GONE;
         row_image_failed(engine->row, &cp->image);
+        row_fold_all(engine->row);
         return;
     }
     cp->images++;

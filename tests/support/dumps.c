@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "counter/counter_private.h"
 #include "row/row_data.h"
+#include "row/row_fold.h"
 #include "row/row_private.h"
 #include "store/table_file.h"
 #include "tests/support/counters.h"
@@ -151,6 +152,40 @@ static void supersede(struct dumps *d, const struct dumps_image *by)
     }
 }
 
+static enum row_fold fold_inside(struct dumps *d, struct barrier_member *member)
+{
+    if (member) {
+        barrier_enter(member);
+    }
+    enum row_fold next = row_fold_step(d->engine->row, false);
+    if (member) {
+        barrier_leave(member);
+    }
+    return next;
+}
+
+static enum row_fold fold_in_stop(struct dumps *d, struct barrier *barrier)
+{
+    stop(barrier);
+    enum row_fold next = row_fold_step(d->engine->row, true);
+    go(barrier);
+    row_images_settle(d->engine->row);
+    d->stops++;
+    return next;
+}
+
+static void fold(struct dumps *d, struct barrier *barrier, struct barrier_member *member)
+{
+    enum row_fold next = ROW_FOLD_COPY;
+    row_images_settle(d->engine->row);
+    while (next != ROW_FOLD_DONE) {
+        next = next == ROW_FOLD_MOVE ? fold_in_stop(d, barrier) : fold_inside(d, member);
+        if (d->folds && next != ROW_FOLD_DONE) {
+            d->folds(d->context);
+        }
+    }
+}
+
 static void take_images(struct dumps *d, struct barrier *barrier, struct barrier_member *member)
 {
     for (;;) {
@@ -177,16 +212,18 @@ static void take_images(struct dumps *d, struct barrier *barrier, struct barrier
         stop(barrier);
         row_image_failed(d->engine->row, &image->image);
         go(barrier);
+        fold(d, barrier, member);
     }
 }
 
-static void throw_away(struct dumps *d, struct barrier *barrier)
+static void throw_away(struct dumps *d, struct barrier *barrier, struct barrier_member *member)
 {
     stop(barrier);
     for (size_t i = 0; i < d->image_count; i++) {
         row_image_failed(d->engine->row, &d->images[i].image);
     }
     go(barrier);
+    fold(d, barrier, member);
     for (size_t i = 0; i < d->image_count; i++) {
         const struct image_file file = file_of(d, d->images[i].name);
         image_file_unlink(&file);
@@ -287,10 +324,11 @@ void dumps_round(struct dumps *d, struct barrier *barrier, struct barrier_member
     row_images_begin(d->engine->row);
     d->next.state_bytes = row_state_write(d->engine->row, d->next.state);
     go(barrier);
+    fold(d, barrier, member);
     d->image_count = 0;
     take_images(d, barrier, member);
     if (fails) {
-        throw_away(d, barrier);
+        throw_away(d, barrier, member);
         return;
     }
     stop(barrier);

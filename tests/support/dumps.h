@@ -53,6 +53,9 @@ struct dumps {
     bool waits; /* dumps_run() leaves a change that waits for a merge pending; false: it is busy */
     uint64_t numbers;
     uint64_t kinds[4], gone, failed; /* images so far */
+    uint64_t stops;                  /* in which overlays were folded so far */
+    void (*folds)(void *context);    /* called between two steps of a fold; NULL: nobody is */
+    void *context;
     char error[ENGINE_ERROR_MAX];
 };
 

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "phantom/phantom_private.h"
 #include "row/row_data.h"
+#include "row/row_fold.h"
 #include "store/cold.h"
 #include "store/table_file.h"
 #include "tests/support/image_file.h"
@@ -140,6 +141,31 @@ static void keep(struct phantom_dumps *dumps, const struct row_image *image, con
 
 /* ---- rounds ---- */
 
+static void fold(struct phantom_dumps *dumps, struct engine *engine)
+{
+    enum row_fold next = ROW_FOLD_COPY;
+    row_images_settle(engine->row);
+    while (next != ROW_FOLD_DONE) {
+        bool stops = next == ROW_FOLD_MOVE;
+        if (stops) {
+            stop(dumps);
+        } else if (dumps->member) {
+            barrier_enter(dumps->member);
+        }
+        next = row_fold_step(engine->row, stops);
+        if (stops) {
+            go(dumps);
+            row_images_settle(engine->row);
+            dumps->stops++;
+        } else if (dumps->member) {
+            barrier_leave(dumps->member);
+        }
+        if (dumps->folds && next != ROW_FOLD_DONE) {
+            dumps->folds(dumps->context);
+        }
+    }
+}
+
 /* Not stopped, but on the way out. */
 static enum engine_image write_image(struct phantom_dumps *dumps, struct engine *engine,
                                      const struct row_image *image)
@@ -163,6 +189,9 @@ static enum engine_image write_image(struct phantom_dumps *dumps, struct engine 
     } else {
         dumps->gone[image->kind]++;
         row_image_failed(engine->row, image);
+        go(dumps);
+        fold(dumps, engine);
+        stop(dumps);
     }
     return result;
 }
@@ -212,6 +241,7 @@ static void tell_done(struct phantom_dumps *dumps, struct engine *engine)
             stop(dumps);
             row_image_failed(engine->row, &done->image);
             go(dumps);
+            fold(dumps, engine);
             continue;
         }
         struct table_file *file = open_file(dumps, done->file, true);

@@ -64,7 +64,9 @@ struct phantom_dumps {
     uint64_t gone[PHANTOM_DUMPS_KINDS];   /* abandoned */
     unsigned fails[PHANTOM_DUMPS_KINDS];  /* the next so many are taken for failed once written */
     void (*written)(void *context, const struct row_image *image); /* after each; may be NULL */
+    void (*folds)(void *context); /* between two steps of a fold; may be NULL */
     void *context;
+    uint64_t stops; /* in which overlays were folded so far */
     char error[ENGINE_ERROR_MAX];
 };
 

@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "tests/support/give_way.h"
 #include "tests/support/random.h"
 #include "tests/support/step.h"
@@ -539,6 +540,35 @@ static void test_deleted_and_put_while_read(void **unused)
     read_meets(walk_met, delete_and_put);
 }
 
+/* Returns how much of a pool of 64 MiB is resident once so many entries may come. */
+static uint64_t populated(uint64_t entries)
+{
+    struct dict *dict = dict_create(8, 64u << 20, 42);
+    uint64_t at = 0;
+    uint64_t steps = 1;
+    assert_non_null(dict);
+    uint64_t before = memory_resident_bytes();
+    for (; dict_populate(dict, entries, &at, 1u << 20); steps++) {
+        assert_int_equal(at, steps << 20);
+    }
+    uint64_t bytes = memory_resident_bytes() - before;
+    assert_true(bytes + (1u << 20) > steps << 20 && bytes < (steps + 2) << 20);
+    assert_int_equal(dict_count(dict), 0);
+    assert_false(dict_populate(dict, entries, &at, 1u << 20)); /* nor does it go on by itself */
+    dict_destroy(dict);
+    return bytes;
+}
+
+static void test_populate(void **unused)
+{
+    (void)unused;
+    uint64_t places = (64u << 20) / 64 * 3;
+    assert_true(populated(1) < 6u << 20); /* the first level */
+    assert_true(populated(places / 5) < 34u << 20);
+    assert_true(populated(places / 5) > 26u << 20); /* three levels of four */
+    assert_true(populated(places / 2) > 58u << 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -548,6 +578,7 @@ int main(void)
         cmocka_unit_test(test_each),
         cmocka_unit_test(test_grow),
         cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_populate),
         cmocka_unit_test(test_threads_on_their_own_keys),
         cmocka_unit_test(test_race_for_the_last_place),
         cmocka_unit_test(test_put_while_read),

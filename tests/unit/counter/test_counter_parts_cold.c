@@ -515,6 +515,30 @@ static void test_a_part_that_comes_back_is_counted(void **unused)
     see_all_again(&w);
 }
 
+/* The next round, which is wanted at once, makes its overlays one. */
+static void test_a_part_that_cannot_be_read_back(void **unused)
+{
+    static struct world w;
+    struct row_recall recall;
+    (void)unused;
+    struct row_table *part = open_dumped(&w);
+    assert_true(row_recall_begin(row_of(&w), part, &recall));
+    change_meanwhile(&w);
+    assert_false(row_recall_end(row_of(&w), &recall)); /* nothing was read */
+    assert_true(part->cold && part->merging);
+    assert_int_equal(row_of(&w)->folds, 1);
+    assert_true(row_images_wanted(row_of(&w)));
+    check_all(&w);
+    dumps_round(&w.dumps, NULL, NULL, false);
+    assert_false(part->merging);
+    assert_int_equal(row_of(&w)->merges, 0);
+    assert_int_equal(row_of(&w)->folds, 0);
+    check_all(&w);
+    assert_true(row_recall_begin(row_of(&w), part, &recall)); /* once more */
+    end_recall(&w, &recall);
+    see_all_again(&w);
+}
+
 int main(void)
 {
     give_way_on_one_processor();
@@ -522,6 +546,7 @@ int main(void)
         cmocka_unit_test(test_a_round_while_a_part_comes_back),
         cmocka_unit_test(test_a_part_comes_back_amid_a_round),
         cmocka_unit_test(test_a_part_that_comes_back_is_counted),
+        cmocka_unit_test(test_a_part_that_cannot_be_read_back),
         cmocka_unit_test(test_little_memory_suffices),
         cmocka_unit_test(test_no_room_in_the_log_is_no_want_of_memory),
         cmocka_unit_test(test_a_restored_space_counts_its_memory),

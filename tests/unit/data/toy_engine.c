@@ -7,6 +7,7 @@
 #include "base/barrier.h"
 #include "base/check.h"
 #include "base/memory.h"
+#include "row/row_fold.h"
 #include "row/row_follow.h"
 #include "store/table_file.h"
 #include "tests/support/give_way.h"
@@ -375,6 +376,12 @@ void row_image_failed(struct row *row, const struct row_image *image)
 void row_images_settle(struct row *row)
 {
     (void)row;
+}
+
+enum row_fold row_fold_step(struct row *row, bool stopped)
+{
+    (void)row, (void)stopped;
+    return ROW_FOLD_DONE;
 }
 
 void row_images_failed(struct row *row)

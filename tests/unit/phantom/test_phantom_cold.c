@@ -362,7 +362,7 @@ static void test_given_up(void **unused)
     cold_begin(&space, &config, CACHE, OVERLAY_MAX);
     (void)cold_roll(&space, 1);
     struct phantom_table *hot = phantom_table_of(((struct phantom *)space.engine)->row.tables[1]);
-    phantom_table_file_begin(hot, &space.dumps.cold, 0);
+    dict_destroy(phantom_table_file_begin(hot, &space.dumps.cold, 0));
     atomic_store(&hot->row.tap, ROW_TAP_WRITING);
     for (unsigned i = 0; i < 1000 && !row_tap_is_given_up(&hot->row); i++) {
         assert_int_equal(cold_run(&space, ENGINE_SET, hot->row.base, NEW + i), ENGINE_DONE);
@@ -371,7 +371,7 @@ static void test_given_up(void **unused)
     assert_false(row_tap_written(&hot->row));
     assert_int_equal(cold_run(&space, ENGINE_SET, hot->row.base, NEW + 1000), ENGINE_DONE);
     phantom_check(space.engine);
-    phantom_table_file_begin(hot, &space.dumps.cold, 0);
+    dict_destroy(phantom_table_file_begin(hot, &space.dumps.cold, 0));
     atomic_store(&hot->row.tap, ROW_TAP_WRITING);
     assert_true(row_tap_written(&hot->row)); /* too late to give up */
     struct engine_op op = {.error = ENGINE_E_NONE};
@@ -379,7 +379,7 @@ static void test_given_up(void **unused)
         op = cold_op(&space, space.engine, ENGINE_SET, hot->row.base, NEW + 2000 + i);
     }
     assert_int_equal(op.error, ENGINE_E_BUSY);
-    phantom_table_stay(hot);
+    dict_destroy(phantom_table_stay(hot));
     cold_end(&space);
 }
 

@@ -1,0 +1,103 @@
+/* row_fold.c: whose overlays become one again, a step at a time. */
+#include "row/row_fold.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "row/row_cold.h"
+#include "row/row_data.h"
+#include "row/row_private.h"
+
+void row_fold_begin(struct row *row, struct row_table *table)
+{
+    CHECK(table->merging && !table->folding);
+    table->folding = true;
+    table->fold_waits = false;
+    row->folds++;
+}
+
+void row_fold_forget(struct row *row, struct row_table *table)
+{
+    CHECK(!table->folding || table->merging);
+    row->folds -= table->folding && !table->fold_waits;
+    table->folding = table->fold_waits = false;
+}
+
+static void row_fold_again(void *context, struct row_table *table, bool layer)
+{
+    struct row *row = context;
+    (void)layer;
+    if (table->fold_waits && row_merge_may(table)) {
+        table->fold_waits = false;
+        row->folds++;
+    }
+}
+
+void row_fold_see(struct row *row)
+{
+    if (row->merges > row->folds) {
+        row_each(row, row_fold_again, row);
+    }
+}
+
+static void row_fold_put_off(struct row *row, struct row_table *table)
+{
+    log_warning("no memory for the changes of a dumped table in one overlay: it is tried again "
+                "space=%s first_id=%llu",
+                row_space_name(row), (unsigned long long)table->base);
+    table->fold_waits = true;
+    row->folds--;
+    row->merge_paused = true;
+    row_merge_pause(row, table);
+    atomic_store(&row->wake_due, true); /* the wait is long now */
+}
+
+static void row_fold_end(struct row *row, struct row_table *table)
+{
+    row_fold_forget(row, table);
+    table->merging = false;
+    CHECK(row->merges > 0);
+    row->merges--;
+    atomic_store(&row->wake_due, true);
+    if (row->parted) { /* it may come back */
+        row_ask(row);
+    }
+}
+
+static void row_fold_find(void *context, struct row_table *table, bool layer)
+{
+    struct row_table **found = context;
+    (void)layer;
+    if (*found == NULL && table->folding && !table->fold_waits) {
+        *found = table;
+    }
+}
+
+enum row_fold row_fold_step(struct row *row, bool stopped)
+{
+    struct row_table *table = NULL;
+    if (row->folds > 0) {
+        row_each(row, row_fold_find, &table);
+    }
+    CHECK((row->folds > 0) == (table != NULL));
+    if (table == NULL) {
+        return ROW_FOLD_DONE;
+    }
+    enum row_fold next = row->kind->fold(table, stopped ? row->fold_records : 0);
+    if (next == ROW_FOLD_COPY || !stopped) {
+        return next == ROW_FOLD_REFUSED ? ROW_FOLD_MOVE : next; /* what it takes to put it off */
+    }
+    if (next == ROW_FOLD_REFUSED) {
+        row_fold_put_off(row, table);
+    } else if (next == ROW_FOLD_DONE) {
+        row_fold_end(row, table);
+    }
+    return next == ROW_FOLD_MOVE ? next : ROW_FOLD_COPY;
+}
+
+void row_fold_all(struct row *row)
+{
+    enum row_fold next = ROW_FOLD_COPY;
+    while (next != ROW_FOLD_DONE) {
+        next = row_fold_step(row, next == ROW_FOLD_MOVE);
+    }
+}

@@ -1,0 +1,61 @@
+/*
+ * row_fold.h: after a merge came to nothing both overlays of its table become one again. There may
+ * be tens of MiB of them, which nobody is to wait for, so it is done in steps, and the table is
+ * used in between as during the merge: no other merge of it begins, and who waits for room waits.
+ *
+ *     inside the barrier   the older overlay, which does not change, is copied into a wider one, a
+ *                          piece at a time, unless it has room for both; the memory that both will
+ *                          use is made resident, which took most of a stop
+ *     in a stop            the wider one takes the older one's place, and from here on changes:
+ * what is new comes to it. Only an id that the newer overlay speaks of is changed there. So the
+ * newer one does not grow any more, and whatever comes meanwhile, the end comes in stops of its own
+ * some of the newer one moves into the older one in the last of them  the newer one is empty, and
+ * goes
+ *
+ * Readers ask the newer one first all the while. No file knows of it: an image has both overlays
+ * (table_kind.section), and replay does not move anything.
+ *
+ * If memory is refused the table has both overlays, and no merge, until a round of images some
+ * seconds later tries it again.
+ *
+ * The thread that makes images takes the steps, so no image is made beside them.
+ */
+#ifndef ROLLCALL_ROW_ROW_FOLD_H
+#define ROLLCALL_ROW_ROW_FOLD_H
+
+#include <stdbool.h>
+
+struct row;
+struct row_table;
+
+/* What moves in one stop takes about a millisecond; what is copied inside the barrier, less. */
+#define ROW_FOLD_RECORDS 256u
+#define ROW_FOLD_COPIES  1024u
+#define ROW_FOLD_BYTES   (256u << 10) /* of memory that is made resident at a time */
+
+/* What comes next. */
+enum row_fold {
+    ROW_FOLD_DONE,    /* nothing: no table has a merge that came to nothing */
+    ROW_FOLD_COPY,    /* a step inside the barrier */
+    ROW_FOLD_MOVE,    /* a step in a stop */
+    ROW_FOLD_REFUSED, /* of a kind of table alone: memory was refused, and all is as it was */
+};
+
+/*
+ * Takes one step of the row's tables that need some, one after the other, found anew each time.
+ * Begin with one inside the barrier, then do as it says; after each stop call row_images_settle().
+ */
+enum row_fold row_fold_step(struct row *row, bool stopped);
+/* All steps. Nobody else there. */
+void row_fold_all(struct row *row);
+
+/* ---- for the row; all stopped ---- */
+
+/* The merge under way of this table came to nothing. */
+void row_fold_begin(struct row *row, struct row_table *table);
+/* A round of images begins: what was refused memory is tried again, once it is time. */
+void row_fold_see(struct row *row);
+/* The table goes. */
+void row_fold_forget(struct row *row, struct row_table *table);
+
+#endif
