@@ -227,10 +227,11 @@ static enum row_fold fold_inside(struct checkpoint_round *round, struct row *row
     return next;
 }
 
-/* To the end, also where the thread is to end: what is left takes a second, if at all. */
+/* Not while openings wait for the keeper: at the end of the round, then. To the end, also where the
+ * thread is to end: what is left takes some seconds, if at all. */
 void checkpoint_fold(struct checkpoint_round *round, struct row *row)
 {
-    enum row_fold next = ROW_FOLD_COPY;
+    enum row_fold next = round->keeper == CHECKPOINT_KEEPER_FREE ? ROW_FOLD_COPY : ROW_FOLD_DONE;
 
     while (next != ROW_FOLD_DONE) {
         next = next == ROW_FOLD_MOVE ? fold_in_stop(round, row) : fold_inside(round, row);

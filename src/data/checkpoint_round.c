@@ -87,6 +87,15 @@ static bool takes_part(const struct checkpoint_round *round, const struct space 
                                              checkpoint_waits(round->data, space));
 }
 
+static void checkpoint_fold_all(struct checkpoint_round *round)
+{
+    for (size_t i = 0; i < round->count; i++) {
+        const struct engine *engine = round->spaces[i]->space->engine;
+
+        checkpoint_fold(round, engine->row);
+    }
+}
+
 /* C, and the spaces as they are there. Spaces live on until the round is over: with data none is
  * removed. */
 static void checkpoint_round_begin(struct checkpoint_round *round, struct spaces *const *spaces)
@@ -99,11 +108,7 @@ static void checkpoint_round_begin(struct checkpoint_round *round, struct spaces
         }
     }
     checkpoint_go(round);
-    for (size_t i = 0; i < round->count; i++) {
-        const struct engine *engine = round->spaces[i]->space->engine;
-
-        checkpoint_fold(round, engine->row);
-    }
+    checkpoint_fold_all(round);
 }
 
 /* ---- ending ---- */
@@ -156,7 +161,6 @@ static void throw_away(struct checkpoint_round *round)
         const struct engine *engine = round->spaces[i]->space->engine;
 
         row_images_settle(engine->row);
-        checkpoint_fold(round, engine->row);
         checkpoint_close_dumps(round->spaces[i]);
         for (size_t k = 0; k < round->spaces[i]->image_count; k++) {
             data_delete_file(round->data, round->spaces[i]->images[k]->file.name);
@@ -301,6 +305,7 @@ bool checkpoint_round(struct checkpoint_round *round, struct spaces *const *spac
         end_waits(round, spaces);
     }
     checkpoint_set_keeper(round, CHECKPOINT_KEEPER_FREE);
+    checkpoint_fold_all(round); /* of merges that were thrown away */
     checkpoint_round_fini(round);
     return done;
 }
