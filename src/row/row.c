@@ -81,13 +81,13 @@ void row_fini(struct row *row)
 void row_clear(struct row *row)
 {
     struct row_region *region = row_region_take(row);
-    if (region == NULL) { /* one more than configured, until the keeper has cleared the others */
+    if (region == NULL && !row->parted) { /* one too many until the keeper has cleared the others */
         region = row_region_obtain(row, row->config.table_bytes);
     }
     row_retire_all(row);
-    if (region == NULL) { /* memory is refused */
+    if (region == NULL) { /* memory is refused: what is given back is enough */
         row_dispose(row);
-        region = row_region_take_for(row, 1);
+        region = row->parted ? row_region_take(row) : row_region_take_for(row, 1);
     }
     row_lock(row);
     row->sample_count = 0;
