@@ -485,6 +485,7 @@ static void test_full_leader(void **unused)
     set_leader("a", "a");
     view.daemon.full = true;
     set_word(0, "cannot-lead");
+    view.daemon.followers_written[0] = view.daemon.written;
     expect_hold("a");
     view.now_ms += 2 * PATIENCE;
     expect(AGENT_REST);
