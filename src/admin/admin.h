@@ -11,8 +11,8 @@
  *
  * A thread and an event loop of its own, on libevent's evhttp. It only reads: figures of workers
  * are atomics, those of spaces are read as a member of the barrier, in steps of a few tables, so
- * that who stops the world waits less than a millisecond for it. Once a second it takes a sample
- * of the counting figures: rates come from these.
+ * that who stops the world waits less than a millisecond for it. It touches no disk, which may
+ * hang. Once a second it takes a sample of the counting figures: rates come from these.
  *
  * Limits: ADMIN_CONNECTIONS_MAX connections, others wait in the backlog. A connection has one
  * request and ADMIN_DEADLINE_S for all of it, from connecting to the last byte of the answer; while

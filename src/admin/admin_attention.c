@@ -89,12 +89,13 @@ static void look_at_data(const struct admin_figures *figures, struct admin_atten
             "queue was full. Raise cold.threads or cold.cache, or keep more tables in memory.",
             grown->cold_busy);
     }
-    if (figures->disk_bytes > 0 &&
-        (double)figures->disk_free_bytes < ADMIN_DISK_FREE_LEAST * (double)figures->disk_bytes) {
+    if (figures->data.disk_bytes > 0 &&
+        (double)figures->data.disk_free_bytes <
+            ADMIN_DISK_FREE_LEAST * (double)figures->data.disk_bytes) {
         say(attention,
             "The file system of `data` has only %s free. Free some, move `data` to a larger one, "
             "or bound the files with dumps-max.",
-            readable_bytes(free_bytes, (double)figures->disk_free_bytes));
+            readable_bytes(free_bytes, (double)figures->data.disk_free_bytes));
     }
 }
 

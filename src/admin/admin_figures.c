@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/statvfs.h>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -268,23 +267,13 @@ static void read_spaces(struct admin_figures *figures, const struct server *serv
 static void read_settings(struct admin_figures *figures, const struct server *server,
                           struct barrier_member *member)
 {
-    char path[SETTINGS_DATA_PATH_MAX + 1] = "";
-    struct statvfs disk;
-
     barrier_enter(member);
     const struct settings *settings = server->settings;
 
     figures->max_connections = settings->max_connections;
     figures->sync = settings->journal.sync;
     figures->overlay_bytes_max = settings->cold.overlay_bytes;
-    if (settings->data != NULL) {
-        snprintf(path, sizeof(path), "%s", settings->data);
-    }
     barrier_leave(member);
-    if (path[0] != '\0' && statvfs(path, &disk) == 0) {
-        figures->disk_bytes = (uint64_t)disk.f_blocks * disk.f_frsize;
-        figures->disk_free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
-    }
 }
 
 static void read_process(struct admin_figures *figures, const struct server *server)

@@ -232,7 +232,6 @@ struct admin_figures {
     struct cold_stats cold;
     struct open_files_stats files;
     struct admin_replication repl;
-    uint64_t disk_bytes, disk_free_bytes; /* of the file system of `data` */
     uint64_t overlay_bytes_max;
     struct watch_times times[WATCH_TIERS]; /* of all classes */
     struct watch_times of_class[WATCH_CLASSES][WATCH_TIERS];

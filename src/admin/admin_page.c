@@ -319,8 +319,8 @@ static void put_disk(const struct admin_figures *figures, struct evbuffer *out)
         put_cold_row(&figures->cold, out);
     }
     evbuffer_add_printf(out, "<tr><th>File system<td>%s of %s free</table></section>\n",
-                        readable_bytes(left, (double)figures->disk_free_bytes),
-                        readable_bytes(whole, (double)figures->disk_bytes));
+                        readable_bytes(left, (double)figures->data.disk_free_bytes),
+                        readable_bytes(whole, (double)figures->data.disk_bytes));
 }
 
 /* ---- the page ---- */

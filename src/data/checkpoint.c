@@ -250,6 +250,7 @@ static void *checkpoint_run(void *context)
     struct checkpoint *checkpoint = context;
 
     while (!checkpoint->ending) {
+        data_note_disk(checkpoint->data);
         enum work work = checkpoint_look(checkpoint);
 
         if (work == WORK_NONE) {

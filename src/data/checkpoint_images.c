@@ -312,6 +312,7 @@ static bool write_image(struct checkpoint_round *round, struct checkpoint_space 
     if (round->barrier == NULL) { /* the end: the service manager is to wait for it */
         notify_manager("STATUS=writing tables\nEXTEND_TIMEOUT_USEC=" DATA_EXTEND_US);
     }
+    data_note_disk(round->data);
     name_file(space, image, ++round->data->generation, &file);
     space->written++;
     if (write_file(round, space, image, &file, &gone)) {

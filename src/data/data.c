@@ -9,6 +9,8 @@
 #include "data/data_private.h"
 #include "data/follow.h"
 
+#define NOTE_DISK_US 1000000u
+
 /* ---- numbers ---- */
 
 bool data_number(struct data *data, const char *space, const char *kind, uint32_t *number,
@@ -144,7 +146,22 @@ void data_stats(const struct data *data, struct data_stats *stats)
         .dump_failures = from->dump_failures,
         .dump_files = from->dump_files,
         .dump_file_bytes = from->dump_file_bytes,
+        .disk_bytes = from->disk_bytes,
+        .disk_free_bytes = from->disk_free_bytes,
     };
+}
+
+void data_note_disk(struct data *data)
+{
+    uint64_t now_us = data->vfs->functions->now_us(data->vfs), all = 0;
+
+    if (data->noted_us != 0 && now_us < data->noted_us + NOTE_DISK_US) {
+        return;
+    }
+    data->noted_us = now_us;
+    data->figures.disk_free_bytes =
+        data->vfs->functions->free_bytes(data->vfs, data->directory, &all);
+    data->figures.disk_bytes = all;
 }
 
 /* ---- the end ---- */

@@ -143,6 +143,7 @@ struct data_stats {
     uint64_t recovery_us, recovered_records, cut_bytes; /* of the start */
     uint64_t dumps, merges, dump_failures;              /* since the start */
     uint64_t dump_files, dump_file_bytes;               /* of the table files */
+    uint64_t disk_bytes, disk_free_bytes;               /* of its file system, as last noted */
 };
 void data_stats(const struct data *data, struct data_stats *stats); /* any thread */
 

@@ -59,6 +59,7 @@ struct data_figures {
     _Atomic uint64_t checkpoint_lsn, images, image_bytes, table_files, table_file_bytes;
     _Atomic uint64_t recovery_us, recovered_records, cut_bytes;
     _Atomic uint64_t dumps, merges, dump_failures, dump_files, dump_file_bytes;
+    _Atomic uint64_t disk_bytes, disk_free_bytes;
 };
 
 struct data {
@@ -100,8 +101,15 @@ struct data {
     struct engine_cold engine_cold; /* its cold is NULL before recovery, or if nothing is dumped */
     _Atomic uint64_t complained_us; /* log_is_due: of reads that failed */
     bool merge_failed;              /* the last one did; the thread of checkpoints */
+    uint64_t noted_us;              /* data_note_disk() looked last; 0: never */
     struct data_figures figures;
 };
+
+/*
+ * Notes how much of the disk is free, at most once a second. That may wait for the disk, so whoever
+ * looks at figures reads what was noted. By the start, and from then on by who makes checkpoints.
+ */
+void data_note_disk(struct data *data);
 
 /* ---- data_manifest.c ---- */
 

@@ -71,10 +71,11 @@ static bool promote_has_plenty(const struct data *data, uint64_t now_us)
 {
     const struct follow *follow = data->follow;
     uint64_t least = PLENTY_BYTES + journal_start_bytes(data->segment_bytes, data->buffer_bytes);
+    uint64_t all;
 
     return follow->tried_us != 0 && now_us < follow->tried_us + ROOM_TRIED_US &&
            atomic_load(&follow->has_room) && journal_room(data->journal) == JOURNAL_ROOM &&
-           data->vfs->functions->free_bytes(data->vfs, data->directory) >= least;
+           data->vfs->functions->free_bytes(data->vfs, data->directory, &all) >= least;
 }
 
 /* The file that is made for it takes room from nobody for longer than a moment. */

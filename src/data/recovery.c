@@ -248,6 +248,7 @@ bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *
         data_position(data, &position);
         atomic_store(&data->reign, position.epoch);
         data_count_files(data);
+        data_note_disk(data);
         data->figures.recovery_us = clock_monotonic_us() - recovery->begun_us;
     }
     if (data->follow == NULL) {

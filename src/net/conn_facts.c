@@ -23,6 +23,11 @@ uint64_t net_conn_origin(const struct net_conn *conn)
     return net_peer_origin(conn->fd);
 }
 
+bool net_conn_ended(const struct net_conn *conn)
+{
+    return net_peer_ended(conn->fd);
+}
+
 int net_conn_fd(const struct net_conn *conn)
 {
     return conn->fd;

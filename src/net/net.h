@@ -226,6 +226,9 @@ const char *net_conn_peer(const struct net_conn *conn, char text[128]);
  * a network of 64 bits of IPv6, a user of this machine (unix sockets). A system call.
  */
 uint64_t net_conn_origin(const struct net_conn *conn);
+/* Whether the client has closed its side of the connection, or all of it: nothing tells which. What
+ * it sent before may still be unread. A system call. */
+bool net_conn_ended(const struct net_conn *conn);
 int net_conn_fd(const struct net_conn *conn);
 size_t net_conn_held_bytes(const struct net_conn *conn);
 uint64_t net_conn_idle_s(const struct net_conn *conn);

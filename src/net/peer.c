@@ -1,6 +1,7 @@
 #include "net/peer.h"
 
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -45,6 +46,13 @@ uint64_t net_peer_origin(int fd)
         who = user_of(fd);
     }
     return hash_words2(peer.any.ss_family, who, 0);
+}
+
+bool net_peer_ended(int fd)
+{
+    /* Not a look at what is to be read: unread bytes would hide the end. */
+    struct pollfd socket = {.fd = fd, .events = POLLRDHUP};
+    return poll(&socket, 1, 0) > 0;
 }
 
 void net_peer_log_refused(int fd, const char *why)

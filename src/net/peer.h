@@ -6,6 +6,7 @@
 #ifndef ROLLCALL_NET_PEER_H
 #define ROLLCALL_NET_PEER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "net/address.h"
@@ -15,6 +16,9 @@ const char *net_peer_print(int fd, char text[NET_ADDRESS_TEXT_MAX]);
 
 /* What net_conn_origin() (net.h) says of the socket. */
 uint64_t net_peer_origin(int fd);
+
+/* What net_conn_ended() (net.h) says of the socket. */
+bool net_peer_ended(int fd);
 
 /* Logs that the peer is not let in. */
 void net_peer_log_refused(int fd, const char *why);

@@ -80,6 +80,17 @@ bool auth_delay_begin(struct auth_delay *delay, uint64_t origin, uint64_t since_
     return false;
 }
 
+void auth_delay_leave(struct auth_delay *delay, uint64_t origin, uint64_t since_us)
+{
+    pthread_mutex_lock(&delay->lock);
+    struct slot *slot = slot_of(delay, origin);
+
+    if (slot->first_us == since_us) {
+        slot->first_us = 0; /* the others ask again */
+    }
+    pthread_mutex_unlock(&delay->lock);
+}
+
 void auth_delay_end(struct auth_delay *delay, uint64_t origin, uint64_t now_us, bool right)
 {
     struct slot *slot = slot_of(delay, origin);

@@ -12,11 +12,12 @@
  *
  * So a right password waits, too, as only the look could tell it: while a neighbour guesses behind
  * the same proxy, an application's next login has its turn in the line of those that wait. Whoever
- * came first is first, if each asks again once a second; one who has gone holds the others up for
- * AUTH_DELAY_HELD_S. One who waits after one other has its turn within two delays; who guesses on
- * two connections at once or more can keep all others of its address out. Nothing can be done about
- * it here: any rule that looks at the right one in time looks at as many guesses in that time.
- * Connections that are in stay in.
+ * came first is first, if each asks again once a second. One whose client has gone is not looked at
+ * any more and leaves the line; one who just asks no more, as after a reset, holds the others up
+ * for AUTH_DELAY_HELD_S. One who waits after one other has its turn within two delays; who guesses
+ * on two connections at once or more can keep all others of its address out. Nothing can be done
+ * about it here: any rule that looks at the right one in time looks at as many guesses in that
+ * time. Connections that are in stay in.
  *
  * What is kept does not grow: AUTH_DELAY_SLOTS slots, chosen by a hash of the origin (net.h:
  * net_conn_origin) with a seed nobody knows. Origins in one slot share its delay. Nothing is ever
@@ -50,5 +51,7 @@ void auth_delay_destroy(struct auth_delay *delay);
 bool auth_delay_begin(struct auth_delay *delay, uint64_t origin, uint64_t since_us,
                       uint64_t now_us);
 void auth_delay_end(struct auth_delay *delay, uint64_t origin, uint64_t now_us, bool right);
+/* One that has waited since then asks no more: whoever asks next may be first. */
+void auth_delay_leave(struct auth_delay *delay, uint64_t origin, uint64_t since_us);
 
 #endif

@@ -47,7 +47,7 @@ enum key_kind {
     X(auth_cmds, "attempts to authenticate")                                                       \
     X(auth_errors, "failed ones")                                                                  \
     X(auth_delayed, "attempts that waited for wrong passwords of the same address")                \
-    X(auth_refused, "logins that waited too long: the password was not looked at")                 \
+    X(auth_refused, "logins refused after a delay: the password was not looked at")                \
     X(unauthenticated, "other commands before a login")                                            \
     X(cmd_meta, "meta commands")                                                                   \
     X(get_hits, "keys read and found")                                                             \

@@ -47,6 +47,14 @@ static bool is_right(const struct dispatch_worker *worker, const struct auth_req
                       asked->password_length);
 }
 
+/* Since when the login has waited, or begins to. */
+static uint64_t waits_since(const struct dispatch_worker *worker)
+{
+    uint64_t since_us = worker->conn->login_since_us;
+
+    return since_us != 0 ? since_us : net_worker_now_us(worker->net);
+}
+
 static enum attempt attempt(struct dispatch_worker *worker, const struct net_conn *conn,
                             const struct auth_request *asked)
 {
@@ -54,9 +62,7 @@ static enum attempt attempt(struct dispatch_worker *worker, const struct net_con
     uint64_t origin = net_conn_origin(conn);
     uint64_t now_us = net_worker_now_us(worker->net);
 
-    uint64_t since_us = worker->conn->login_since_us;
-
-    if (!auth_delay_begin(delay, origin, since_us != 0 ? since_us : now_us, now_us)) {
+    if (!auth_delay_begin(delay, origin, waits_since(worker), now_us)) {
         return ATTEMPT_LATER;
     }
     bool right = is_right(worker, asked);
@@ -114,16 +120,30 @@ static bool wait_for_turn(struct dispatch_worker *worker, size_t bytes)
 static void refuse_unseen(struct dispatch_worker *worker, const struct net_conn *conn,
                           const struct auth_request *asked)
 {
+    auth_delay_leave(worker->server->auth_delay, net_conn_origin(conn), waits_since(worker));
     metric_add(&worker->metrics->auth_refused, 1);
     log_failure(conn, asked, "too many wrong passwords from there");
     answer(worker, &asked->request, REPLY_SERVER_ERROR, DETAIL_AUTH,
            "too many wrong passwords, try again later");
 }
 
+/*
+ * Its client has closed its side while it waited. As a rule it has gone: a guess that nobody waits
+ * for must not hold up those who do. One that only says no more can still read its refusal.
+ */
+static bool was_given_up(const struct dispatch_worker *worker, const struct net_conn *conn)
+{
+    return worker->conn->login_since_us != 0 && net_conn_ended(conn);
+}
+
 /* `bytes`: of the turn, from the request on. NET_AGAIN: it is done with. */
 static enum net_next try_in(struct dispatch_worker *worker, const struct net_conn *conn,
                             const struct auth_request *asked, size_t bytes)
 {
+    if (was_given_up(worker, conn)) {
+        refuse_unseen(worker, conn, asked);
+        return NET_CLOSE;
+    }
     enum attempt how = attempt(worker, conn, asked);
 
     if (how != ATTEMPT_LATER) {

@@ -59,8 +59,8 @@ struct vfs_functions {
     int (*lock)(struct vfs *vfs, int fd);
     uint64_t (*now_us)(struct vfs *vfs); /* monotonic */
     /* Returns the bytes that are free where a directory is, for others than root, quotas left out
-     * (statvfs); 0: not known. */
-    uint64_t (*free_bytes)(struct vfs *vfs, const char *path);
+     * (statvfs), and *all, those of that file system; 0, and *all as it was: not known. */
+    uint64_t (*free_bytes)(struct vfs *vfs, const char *path, uint64_t *all);
     /* Returns the number of this run of the system, another one after each power cut; 0: not known.
      * While it is the same, all that was ever written is read back, synced or not. */
     uint64_t (*boot)(struct vfs *vfs);

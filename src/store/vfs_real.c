@@ -257,13 +257,17 @@ static uint64_t real_boot(struct vfs *vfs)
     return length > 0 ? hash_bytes(text, (size_t)length, 0) : 0;
 }
 
-static uint64_t real_free_bytes(struct vfs *vfs, const char *path)
+static uint64_t real_free_bytes(struct vfs *vfs, const char *path, uint64_t *all)
 {
     struct statvfs disk;
     int fd = real_open(vfs, path, O_RDONLY | O_DIRECTORY);
     bool known = fd >= 0 && fstatvfs(fd, &disk) == 0;
     vfs_close(vfs, fd);
-    return known ? (uint64_t)disk.f_bavail * disk.f_frsize : 0;
+    if (!known) {
+        return 0;
+    }
+    *all = (uint64_t)disk.f_blocks * disk.f_frsize;
+    return (uint64_t)disk.f_bavail * disk.f_frsize;
 }
 
 static const struct vfs_functions real_functions = {

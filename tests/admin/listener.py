@@ -16,7 +16,8 @@ import admin_site as site
 from admin_site import Site
 
 sys.path.append(os.path.join(site.protocol.TOP, "tests", "recovery"))
-from victim import seed_of_run  # noqa: E402
+from hang import Hang  # noqa: E402
+from victim import Folder, seed_of_run  # noqa: E402
 
 PAGE_MAX = 60 << 10
 CONNECTIONS_MAX = 64
@@ -439,6 +440,30 @@ def test_hostile(here):
     assert here.say("get feed:1").endswith("END\r\n")
 
 
+def test_disk_hangs():
+    """The disk does not say what is free of it: whoever asks does not wait for that."""
+    folder = Folder()
+    hang = Hang(folder)
+    before = os.environ.copy()
+    os.environ.update(hang.environment())
+    try:
+        here = Site(data=True)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    hang.arm("/rollcall-admin-", "f")
+    until = time.monotonic() + site.ANSWER_S
+    while hang.waiting() == 0:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    for path in ("/healthz", "/leader", "/metrics", "/status.json", "/"):
+        assert here.ask(path)[0] == 200, path
+    assert here.metrics()["rollcall_data_filesystem_bytes"] > 0
+    hang.disarm()
+    here.end()
+    folder.remove()
+
+
 def main():
     test_refused_open()
     test_users()
@@ -446,6 +471,7 @@ def main():
     test_slots()
     test_watches()
     test_many_tables()
+    test_disk_hangs()
     here = Site()
     for test in (test_health, test_page, test_figures, test_does_not_read, test_hostile, test_slow, test_reload):
         test(here)

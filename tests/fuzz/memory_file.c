@@ -149,9 +149,9 @@ static uint64_t boot(struct vfs *vfs)
     return 0;
 }
 
-static uint64_t free_bytes(struct vfs *vfs, const char *path)
+static uint64_t free_bytes(struct vfs *vfs, const char *path, uint64_t *all)
 {
-    (void)vfs, (void)path;
+    (void)vfs, (void)path, (void)all;
     return 0;
 }
 

@@ -41,6 +41,12 @@ uint64_t net_conn_origin(const struct net_conn *conn)
     return SERIAL;
 }
 
+bool net_conn_ended(const struct net_conn *conn)
+{
+    (void)conn;
+    return false;
+}
+
 int net_conn_fd(const struct net_conn *conn)
 {
     (void)conn;

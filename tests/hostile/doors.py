@@ -281,6 +281,9 @@ def test_auth_login_again(target):
 GUESSERS = 200  # connections that guess at once
 DELAYS = (0, 0, 0, 1, 2, 4)  # seconds before the first guess, the second, …
 CLOCK_SLACK_S = 0.05
+FREE_GUESSES = 3
+GUESSES = 20  # whose clients go at once
+GONE_S = 7  # two short delays, their ends held up, and the ticks
 
 
 def test_auth_guesses(target):
@@ -308,6 +311,32 @@ def test_auth_guesses(target):
     if target.figure("auth_delayed") < GUESSERS - looked_at:
         raise protocol.Mismatch("not all the others wait")
     end_all(peers, "reset")
+
+
+def test_auth_gone(target):
+    """Guesses whose clients have gone are none: the right login, the only one, has its turn."""
+    source = next(addresses(4))
+    errors, delayed, refused = (target.figure(name) for name in
+                                ("auth_errors", "auth_delayed", "auth_refused"))
+    for number in range(GUESSES + FREE_GUESSES):
+        with Peer(target.address, source=source) as peer:
+            peer.push(b"set x 0 0 4\r\nu xx\r\n")
+            if number < FREE_GUESSES:
+                peer.expect_bytes(b"CLIENT_ERROR authentication failure\r\n")
+            elif number % 2:
+                target.await_true("it does not wait", lambda: (
+                    target.figure("auth_delayed") - delayed + target.figure("auth_errors") -
+                    errors > number))
+                peer.push(b"unread")
+    began = protocol.time.monotonic()
+    with Peer(target.address, source=source) as peer:
+        log_in(peer)
+    took = protocol.time.monotonic() - began
+    looked_at = target.figure("auth_errors") - errors
+    target.await_true("they wait", lambda: (
+        target.figure("auth_refused") - refused >= GUESSES + FREE_GUESSES - looked_at))
+    if looked_at > FREE_GUESSES + 1 or took > GONE_S:
+        raise protocol.Mismatch("%d were looked at, it took %.1f s" % (looked_at, took))
 
 
 def test_auth_failures_logged(target):
@@ -346,7 +375,7 @@ def test_auth_a_byte_at_a_time(target):
 AUTH_TESTS = (
     test_auth_huge_set_text, test_auth_huge_set_binary, test_auth_lines_without_end,
     test_auth_nothing_else, test_auth_failures_logged, test_auth_wrong_passwords,
-    test_auth_login_again, test_auth_guesses, test_auth_a_byte_at_a_time)
+    test_auth_login_again, test_auth_guesses, test_auth_gone, test_auth_a_byte_at_a_time)
 
 
 # ---- what the process is ----

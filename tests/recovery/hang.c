@@ -4,7 +4,8 @@
  *
  * $ROLLCALL_HANG names a file of HANG_BYTES that both map: what hangs, and how many do now. A file
  * is told by a part of its path; what of the file hangs by a letter a call: w, pwrite; s, fdatasync
- * and fsync. The file's name is written before `armed` rises and after it fell.
+ * and fsync; f, statvfs and fstatvfs. The file's name is written before `armed` rises and after it
+ * fell.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,6 +36,8 @@ static struct hang *shared;
 static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
 static int (*real_fdatasync)(int);
 static int (*real_fsync)(int);
+static int (*real_statvfs)(const char *, struct statvfs *);
+static int (*real_fstatvfs)(int, struct statvfs *);
 
 __attribute__((constructor)) static void begin(void)
 {
@@ -50,6 +54,8 @@ __attribute__((constructor)) static void begin(void)
     real_pwrite = (ssize_t(*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, "pwrite");
     real_fdatasync = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
     real_fsync = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
+    real_statvfs = (int (*)(const char *, struct statvfs *))dlsym(RTLD_NEXT, "statvfs");
+    real_fstatvfs = (int (*)(int, struct statvfs *))dlsym(RTLD_NEXT, "fstatvfs");
 }
 
 static int hangs(char call, int fd)
@@ -70,18 +76,22 @@ static int hangs(char call, int fd)
     return strstr(path, shared->part) != NULL;
 }
 
-static void pass(char call, int fd)
+static void wait_here(void)
 {
     const struct timespec look = {0, LOOK_NS};
 
-    if (!hangs(call, fd)) {
-        return;
-    }
     atomic_fetch_add(&shared->waiting, 1);
     while (atomic_load(&shared->armed)) {
         nanosleep(&look, NULL);
     }
     atomic_fetch_sub(&shared->waiting, 1);
+}
+
+static void pass(char call, int fd)
+{
+    if (hangs(call, fd)) {
+        wait_here();
+    }
 }
 
 ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
@@ -100,4 +110,19 @@ int fsync(int fd)
 {
     pass('s', fd);
     return real_fsync(fd);
+}
+
+int statvfs(const char *path, struct statvfs *disk)
+{
+    if (atomic_load(&shared->armed) && strchr(shared->calls, 'f') != NULL &&
+        strstr(path, shared->part) != NULL) {
+        wait_here();
+    }
+    return real_statvfs(path, disk);
+}
+
+int fstatvfs(int fd, struct statvfs *disk)
+{
+    pass('f', fd);
+    return real_fstatvfs(fd, disk);
 }

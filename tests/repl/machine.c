@@ -34,7 +34,7 @@ static int (*real_fallocate)(int, int, off_t, off_t);
 static int (*real_ftruncate)(int, off_t);
 static int (*real_unlink)(const char *);
 static int (*real_rename)(const char *, const char *);
-static int (*real_statvfs)(const char *, struct statvfs *);
+static int (*real_fstatvfs)(int, struct statvfs *);
 static int (*real_clock_gettime)(clockid_t, struct timespec *);
 
 __attribute__((constructor)) static void begin(void)
@@ -54,7 +54,7 @@ __attribute__((constructor)) static void begin(void)
     real_ftruncate = (int (*)(int, off_t))dlsym(RTLD_NEXT, "ftruncate");
     real_unlink = (int (*)(const char *))dlsym(RTLD_NEXT, "unlink");
     real_rename = (int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename");
-    real_statvfs = (int (*)(const char *, struct statvfs *))dlsym(RTLD_NEXT, "statvfs");
+    real_fstatvfs = (int (*)(int, struct statvfs *))dlsym(RTLD_NEXT, "fstatvfs");
     real_clock_gettime = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
 }
 
@@ -134,9 +134,9 @@ int fallocate(int fd, int mode, off_t offset, off_t bytes)
     return real_fallocate(fd, mode, offset, bytes);
 }
 
-int statvfs(const char *path, struct statvfs *disk)
+int fstatvfs(int fd, struct statvfs *disk)
 {
-    int result = real_statvfs(path, disk);
+    int result = real_fstatvfs(fd, disk);
 
     if (result == 0 && atomic_load(&machine->full)) {
         disk->f_bfree = disk->f_bavail =

@@ -277,13 +277,14 @@ uint64_t vfs_sim_used(struct vfs_sim *sim)
     return used;
 }
 
-uint64_t vfs_sim_free_bytes(struct vfs *vfs, const char *path)
+uint64_t vfs_sim_free_bytes(struct vfs *vfs, const char *path, uint64_t *all)
 {
     struct vfs_sim *sim = ((struct sim_process *)vfs)->sim;
     (void)path;
     lock(sim);
     uint64_t used = sim_disk_used(&sim->disk);
     uint64_t bytes = sim->capacity > used ? sim->capacity - used : 0;
+    *all = sim->capacity;
     unlock(sim);
     return bytes;
 }

@@ -62,7 +62,7 @@ struct vfs_sim {
 extern const struct vfs_functions vfs_sim_functions;
 
 /* A function of the table, which takes the mutex. */
-uint64_t vfs_sim_free_bytes(struct vfs *vfs, const char *path);
+uint64_t vfs_sim_free_bytes(struct vfs *vfs, const char *path, uint64_t *all);
 
 /* All with the mutex held. */
 struct sim_process *vfs_sim_process_start(struct vfs_sim *sim);

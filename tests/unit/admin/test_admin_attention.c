@@ -39,8 +39,8 @@ static void begin_day(struct day *day)
     figures->max_connections = 100;
     figures->memory_bytes = 2 * GIB;
     figures->resident_bytes = GIB;
-    figures->disk_bytes = 100 * GIB;
-    figures->disk_free_bytes = 50 * GIB;
+    figures->data.disk_bytes = 100 * GIB;
+    figures->data.disk_free_bytes = 50 * GIB;
     figures->sync = JOURNAL_SYNC_EVERYSEC;
     figures->space_count = 2;
     for (size_t i = 0; i < 2; i++) {
@@ -86,7 +86,7 @@ TROUBLE(damaged_pages, figures->cold.bad_pages = 3;)
 TROUBLE(reads_fail, figures->events.cold_failed = 1;)
 TROUBLE(journal_crowded, figures->events.journal_refusals = 3;)
 TROUBLE(disk_queue_full, figures->events.cold_busy = 3;)
-TROUBLE(little_disk, figures->disk_free_bytes = 9 * GIB;)
+TROUBLE(little_disk, figures->data.disk_free_bytes = 9 * GIB;)
 TROUBLE(connections_refused, figures->events.rejected_connections = 3;)
 TROUBLE(connections_near, metric_add(&figures->net.curr_connections, 80);)
 TROUBLE(logins_fail, figures->events.failed_logins = 3;)

@@ -186,7 +186,7 @@ static void fill_site(struct site *site)
     figures->uptime_s = figures->now_s = LONG_AGO / 1000;
     figures->threads = figures->max_connections = UINT32_MAX;
     figures->memory_bytes = figures->resident_bytes = 100 * LONG_AGO;
-    figures->disk_bytes = figures->disk_free_bytes = LONG_AGO;
+    figures->data.disk_bytes = figures->data.disk_free_bytes = LONG_AGO;
     figures->journal.unsynced_us = LONG_AGO;
     figures->journal.full = true;
     figures->journal.segment_bytes = figures->journal.segments = LONG_AGO;

@@ -164,12 +164,72 @@ static void test_look(void **state)
     data_run_kill(&run);
 }
 
+/* ---- what is noted of a disk ---- */
+
+#define GIB      (1ull << 30)
+#define BEGAN_US 3600000000ull
+
+/* Files of tables opened in a round; what is noted of the disk as the last of them is. */
+struct opened {
+    unsigned files;
+    uint64_t disk_bytes;
+};
+
+static void on_open(void *context, enum vfs_sim_op op, const char *path)
+{
+    struct opened *opened = context;
+
+    if (op != VFS_SIM_OPEN || strstr(path, ".table") == NULL) {
+        return;
+    }
+    if (opened->files++ == 0) {
+        vfs_sim_advance(run.sim, 1000000);
+        vfs_sim_set_capacity(run.sim, 4 * GIB);
+    }
+    opened->disk_bytes = data_run_stats(&run).disk_bytes;
+}
+
+/* From the start on, each second, also during a round. Who looks does not ask the disk. */
+static void test_noted(void **state)
+{
+    struct opened opened = {0};
+
+    (void)state;
+    vfs_sim_set_clock(run.sim, BEGAN_US);
+    vfs_sim_set_capacity(run.sim, GIB);
+    assert_true(data_run_begin(&run));
+    struct data_stats stats = data_run_stats(&run);
+
+    assert_int_equal(stats.disk_bytes, GIB);
+    assert_in_range(stats.disk_free_bytes, GIB / 2, GIB - 1);
+    vfs_sim_set_capacity(run.sim, 2 * GIB);
+    vfs_sim_advance(run.sim, 999999);
+    data_note_disk(run.data);
+    assert_int_equal(data_run_stats(&run).disk_bytes, GIB);
+    vfs_sim_advance(run.sim, 1);
+    data_note_disk(run.data);
+    assert_int_equal(data_run_stats(&run).disk_bytes, 2 * GIB);
+    vfs_sim_advance(run.sim, 1000000);
+    vfs_sim_set_capacity(run.sim, 3 * GIB);
+    assert_int_equal(data_run_stats(&run).disk_bytes, 2 * GIB);
+    data_run_checkpoints(&run);
+    DATA_RUN_WAIT_FOR(data_run_stats(&run).disk_bytes == 3 * GIB);
+    data_run_fill(&run, 2, 1);
+    vfs_sim_hook(run.sim, on_open, &opened);
+    assert_true(data_run_checkpoint(&run));
+    vfs_sim_hook(run.sim, NULL, NULL);
+    assert_true(opened.files > 1);
+    assert_int_equal(opened.disk_bytes, 4 * GIB);
+    assert_true(data_run_end(&run));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         DATA_RUN_TEST(test_promotion, &run),
         DATA_RUN_TEST(test_start, &run),
         DATA_RUN_TEST(test_look, &run),
+        DATA_RUN_TEST(test_noted, &run),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

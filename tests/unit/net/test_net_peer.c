@@ -173,12 +173,41 @@ static void test_origin_v6(void **unused)
     close(listener);
 }
 
+/* Whether the other side, all of it or what it sends, was closed: unread bytes do not hide it. */
+static void test_ended(void **unused)
+{
+    (void)unused;
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct linger at_once = {.l_onoff = 1};
+    socklen_t length = sizeof(to);
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(listener, (const struct sockaddr *)&to, sizeof(to)), 0);
+    assert_int_equal(listen(listener, 3), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&to, &length), 0);
+    int clients[3], servers[3];
+    for (unsigned i = 0; i < 3; i++) {
+        clients[i] = connect_from(listener, &to, 0x7f000001, &servers[i]);
+        assert_int_equal(send(clients[i], "x", 1, 0), 1);
+        assert_false(net_peer_ended(servers[i]));
+    }
+    assert_int_equal(shutdown(clients[0], SHUT_WR), 0);
+    assert_int_equal(setsockopt(clients[2], SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
+    close(clients[1]);
+    close(clients[2]);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_true(net_peer_ended(servers[i]));
+        close(servers[i]);
+    }
+    close(clients[0]);
+    close(listener);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unix_owner),     cmocka_unit_test(test_unix_origin),
         cmocka_unit_test(test_unix_processes), cmocka_unit_test(test_origin),
-        cmocka_unit_test(test_origin_v6),
+        cmocka_unit_test(test_origin_v6),      cmocka_unit_test(test_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,6 +124,24 @@ static void test_gone(void **state)
     assert_false(waits(0, free_us + 10 * SECOND_US)); /* nobody waits */
 }
 
+/* One that leaves holds nobody up; that another one leaves changes nothing. */
+static void test_leaves(void **state)
+{
+    const uint64_t one = BEGAN_US + 1, two = BEGAN_US + 2, three = BEGAN_US + 3;
+    const uint64_t free_us = BEGAN_US + SECOND_US;
+
+    (void)state;
+    fail_free(1, BEGAN_US);
+    assert_true(waits(one, one));
+    assert_true(waits(two, two));
+    auth_delay_leave(delay, 1, two);
+    auth_delay_leave(delay, 2, one);
+    assert_true(waits(three, free_us));
+    auth_delay_leave(delay, 1, one);
+    assert_true(waits(three, free_us - 1));
+    assert_false(waits(three, free_us));
+}
+
 static void test_forgives(void **state)
 {
     uint64_t now_us = BEGAN_US + SECOND_US;
@@ -203,8 +221,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, drop)
     const struct CMUnitTest tests[] = {
-        TEST(test_grows),    TEST(test_waits),      TEST(test_line),      TEST(test_gone),
-        TEST(test_forgives), TEST(test_older_time), TEST(test_addresses), TEST(test_threads),
+        TEST(test_grows),      TEST(test_waits),     TEST(test_line),
+        TEST(test_gone),       TEST(test_leaves),    TEST(test_forgives),
+        TEST(test_older_time), TEST(test_addresses), TEST(test_threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,8 +132,8 @@ static void await(int fd, const char *name, unsigned long long least)
 }
 
 /* Wrong passwords on connections of their own, as many as do not wait; then some more, `later_s`
- * from now, so that the next one waits as long as any. */
-static void guess_wrong(unsigned later_s)
+ * from now, so that the next one waits as long as any: until the time that is returned. */
+static uint64_t guess_wrong(unsigned later_s)
 {
     struct auth_delay *delay = harness.server->auth_delay;
     uint64_t origin = 0;
@@ -152,6 +152,7 @@ static void guess_wrong(unsigned later_s)
         assert_true(auth_delay_begin(delay, origin, 0, time_us));
         auth_delay_end(delay, origin, time_us, false);
     }
+    return time_us + AUTH_DELAY_MAX_S * SECOND_US;
 }
 
 /* ---- the binary dialect ---- */
@@ -287,7 +288,7 @@ static void test_delay(void **state)
     int in = log_in();
 
     (void)state;
-    guess_wrong(0);
+    (void)guess_wrong(0);
     int wrong = harness_connect(&harness), right = harness_connect(&harness);
 
     harness_say(wrong, WRONG);
@@ -351,7 +352,7 @@ static void test_wait_ends(void **state)
     int in = log_in();
 
     (void)state;
-    guess_wrong(10 * WAIT_S);
+    (void)guess_wrong(10 * WAIT_S);
     int fd = harness_connect(&harness);
 
     harness_say(fd, RIGHT);
@@ -370,7 +371,7 @@ static void test_long_waits(void **state)
     int in = log_in();
 
     (void)state;
-    guess_wrong(0);
+    (void)guess_wrong(0);
     int fd = harness_connect(&harness);
 
     memset(many, 'x', sizeof(many));
@@ -382,13 +383,68 @@ static void test_long_waits(void **state)
     close(in);
 }
 
+/* A delayed login whose client has gone, also with something unread, is no guess and holds nobody
+ * up: one that came after it has its turn at the first moment there is one. */
+static void test_gone(void **state)
+{
+    struct auth_delay *delay = harness.server->auth_delay;
+    int in = log_in();
+
+    (void)state;
+    uint64_t origin = net_peer_origin(in), free_us = guess_wrong(0);
+
+    for (unsigned i = 1; i <= 2; i++) {
+        int fd = harness_connect(&harness);
+
+        harness_say(fd, WRONG);
+        await(in, "auth_delayed", i);
+        harness_say(fd, i == 1 ? "" : "x\r\n");
+        close(fd);
+    }
+    await(in, "auth_refused", 2);
+    assert_true(auth_delay_begin(delay, origin, free_us, free_us));
+    auth_delay_end(delay, origin, free_us, false);
+    int right = harness_connect(&harness);
+
+    harness_say(right, RIGHT);
+    await(in, "auth_delayed", 3);
+    pass(3 * AUTH_DELAY_MAX_S);
+    harness_expect(right, "STORED\r\n");
+    assert_int_equal(figure(in, "auth_errors"), AUTH_DELAY_FREE + 1);
+    close(right);
+    close(in);
+}
+
+/* One who only says no more is answered: by what its password is worth, or, if it would have to
+ * wait, that it was not looked at. */
+static void test_half_closed(void **state)
+{
+    int in = log_in();
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        if (i > 0) {
+            (void)guess_wrong(0);
+        }
+        int fd = harness_connect(&harness);
+
+        /* Its end comes with it, in one packet. */
+        assert_int_equal(send(fd, RIGHT, strlen(RIGHT), MSG_MORE), strlen(RIGHT));
+        assert_int_equal(shutdown(fd, SHUT_WR), 0);
+        harness_expect(fd, i == 0 ? "STORED\r\n" : LATER);
+        harness_expect_closed(fd);
+        close(fd);
+    }
+    close(in);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_nothing_else), TEST(test_login_again), TEST(test_login_again_in_a_pipe),
         TEST(test_delay),        TEST(test_line),        TEST(test_wait_ends),
-        TEST(test_long_waits),
+        TEST(test_long_waits),   TEST(test_gone),        TEST(test_half_closed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
