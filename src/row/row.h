@@ -322,8 +322,7 @@ struct row {
     _Atomic uint64_t merges_us; /* clock at which a failed merge is tried again; 0: none waits */
     /* Some of the newest new ids, in no order; UINT64_MAX: none. By any thread. */
     _Atomic uint64_t arrivals[ROW_ARRIVALS];
-    _Atomic uint32_t arrivals_at;
-    _Atomic uint32_t arrivals_refused; /* ids ahead that were refused, some of which count as well */
+    _Atomic uint32_t arrivals_at, arrivals_refused; /* refused ids: some count as well */
     /* The rest under `lock`, a leaf: nothing else is taken while it is held. */
     pthread_mutex_t lock;
     size_t sample_count; /* creations of the unsettled table */
