@@ -40,12 +40,11 @@
  * the oldest one, if tables are recycled and most ids do not come in there (a table is no jump once
  * ROW_CLUSTER ids came there); else its ids stay apart.
  *
- * A closed table at its capacity gets one layer, a second table of the same shape. Every new id of
- * its range goes to the layer from then on, so an id never changes sides. When that is full too, or
- * the memory for what spills is, and tables are dumped, both are dumped out of turn: their files
- * grow (row/row_cold.h). Where none is dumped up to ROW_LAYERS_MAX layers follow, each for what the
- * one before has no room for; in a row without a log, if no region is free, a table that nothing
- * came to gives its own.
+ * A closed table at its capacity gets one layer, a table of the same shape, for every new id of its
+ * range: an id never changes sides. When that is full too, or the memory for what spills is, both
+ * are dumped out of turn if dumped tables grow (row/row_cold.h). Else, while it is in memory, up to
+ * ROW_LAYERS_MAX follow, each for what the one before has no room for; in a row without a log, if
+ * no region is free, a table that nothing came to gives its own.
  *
  * Memory. `tables` regions of `table_bytes` are reserved when the row is made. With `recycle` one
  * of them is always spare and zeroed: when it is taken, the table opened longest ago is recycled,
@@ -100,13 +99,11 @@
 /* Of tables for ids apart, from here on; others are below. */
 #define ROW_APART_SERIALS (1ull << 40)
 
-/* Layers of a table. Where tables are dumped a second one is made of none (row_may_layer). */
+/* Layers of a table. Where dumped ones grow a second one is made of none (row_may_layer). */
 #define ROW_LAYERS_MAX 15
 
-/*
- * The room of a row for ids apart is a table's usual pool for one table in this many, and at least
- * a small pool for each.
- */
+/* Room for ids apart: a table's usual pool for one table in so many, and a small one at least for
+ * each. */
 #define ROW_APART_PART 4
 
 #define ROW_IMAGE_SECTIONS_MAX 4
@@ -196,6 +193,7 @@ struct row_table {
     bool closed;          /* frontier = last: only late ids come */
     bool refused;         /* no table can be had for it, until the row changes */
     bool refused_jump;    /* no table can be had for its ahead ids; it may have room yet */
+    bool refused_layer;   /* no layer can be had for it; ids above its frontier may have a table */
     bool warned;          /* `refused` was logged; until a table opens */
     bool jumped;          /* it was opened for ahead ids */
     bool is_apart;        /* it is a row's `apart`, and stands nowhere */

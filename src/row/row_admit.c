@@ -110,7 +110,8 @@ static enum row_verdict row_leave_full(struct row *row, struct row_table *table,
 
 static enum row_verdict full(struct row *row, struct row_table *table, uint32_t bit)
 {
-    if (table->refused && !may_ask(row, &row->again_us)) {
+    bool refused = table->refused || (bit == ROW_WANT_LAYER && table->refused_layer);
+    if (refused && !may_ask(row, &row->again_us)) {
         return ROW_NO_TABLE;
     }
     return wait_for(row, table, bit);

@@ -175,6 +175,7 @@ void row_cold_dumped(struct row *row, struct row_table *table)
     table->tapped = false;
     atomic_store(&table->tap, ROW_TAP_NONE);
     table->refused = false;
+    table->refused_layer = false;
     row_region_leave(row, region);
     row_parts_charge(row);
     POINT("left memory");

@@ -191,6 +191,7 @@ static bool is_full_of_tables(const struct row *row, struct row_table *table)
 void row_allow(struct row_table *table)
 {
     table->refused = false;
+    table->refused_layer = false;
     if (table->refused_jump) {
         table->refused_jump = false;
         table->cluster_from = 0;

@@ -403,17 +403,13 @@ static inline uint64_t row_count_all(const struct row_table *table)
 }
 
 /*
- * True: it may have one layer more: where it may be dumped, one in all, as an id then costs a page
- * in each. Any thread inside.
+ * True: it may have one layer more, while it is in memory. Where its file would grow, one in all,
+ * as it is dumped out of turn instead (row_admit.c). Any thread inside.
  */
-static inline bool row_may_layer(const struct row *row, const struct row_table *table)
+static inline bool row_may_layer(const struct row *row, struct row_table *table)
 {
-    unsigned most = row->log == NULL || !row_dumps(row) ? ROW_LAYERS_MAX : 1;
-    bool going = table->cold || table->leaving;
-    while (table->further != NULL) {
-        table = table->further;
-    }
-    return !going && table->layer < most;
+    bool leaves = row->log != NULL && row_dumps(row) && table->grows_to > table->capacity;
+    return !row_is_going(table) && row_last_layer(table)->layer < (leaves ? 1 : ROW_LAYERS_MAX);
 }
 
 /* row_apart.c: ids apart; all stopped, but row_apart_note, _removed, _is_passed and _passed */

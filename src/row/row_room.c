@@ -391,6 +391,17 @@ static enum row_room dump_some(struct row *row, struct row_table *table, const r
     return freed ? ROW_ROOM_AGAIN : leaving ? ROW_ROOM_LATER : ROW_ROOM_NONE;
 }
 
+/* No other may go: it has all memory itself, as layers. The next table opens once it has left. */
+static enum row_room dump_itself(struct row *row, struct row_table *table)
+{
+    if (row->dump_failed || table->further == NULL || !may_go(row, table)) {
+        return ROW_ROOM_NONE;
+    }
+    row_cold_leave(row, table);
+    table->awaiting = true;
+    return ROW_ROOM_LATER;
+}
+
 enum row_room row_make_room(struct row *row, struct row_table *table, enum row_need need)
 {
     if (row->untidy) {
@@ -403,8 +414,13 @@ enum row_room row_make_room(struct row *row, struct row_table *table, enum row_n
         need = ROW_NEED_NEXT; /* the stream is worth any table there, too */
     }
     const unsigned *rules = instead ? for_region_of_jump : for_region[need];
-    if (row->config.recycle || row_dumps(row)) {
-        return row->config.recycle ? recycle_some(row, table, rules) : dump_some(row, table, rules);
+    if (row->config.recycle) {
+        return recycle_some(row, table, rules);
+    }
+    if (row_dumps(row)) {
+        enum row_room room = dump_some(row, table, rules);
+        bool itself = room == ROW_ROOM_NONE && need == ROW_NEED_NEXT && !layer;
+        return itself ? dump_itself(row, table) : room;
     }
     bool full = layer || row_count_of(table) >= table->capacity; /* else others need it more */
     bool unused = full && need == ROW_NEED_NEXT && take_unused(row, table);

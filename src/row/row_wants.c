@@ -297,8 +297,8 @@ static bool want_layer(struct row *row, struct row_table *table)
     struct row_region *region = row_region_take_for(row, table->region->bytes);
     if (region == NULL && table->region->bytes <= row->config.table_bytes) {
         enum row_room room = row_make_room(row, table, ROW_NEED_LAYER);
-        table->refused = room == ROW_ROOM_NONE;
-        table->layer_first = table->layer_first && !table->refused;
+        table->refused_layer = room == ROW_ROOM_NONE;
+        table->layer_first = table->layer_first && !table->refused_layer;
         return room == ROW_ROOM_AGAIN;
     }
     table->layer_first = false;

@@ -16,28 +16,33 @@
 
 #include "phantom/phantom_private.h"
 #include "row/row_data.h"
+#include "row/row_private.h"
 #include "tests/support/fake_barrier.h"
 #include "tests/support/phantom_dumps.h"
 #include "tests/support/random.h"
 #include "tests/support/vfs_sim.h"
 
-#define DIRECTORY    "data"
-#define STEPS        120000u
-#define ROUND_ONCE   6000u /* operations */
-#define PIECE_STEPS  60u
-#define PIECES_MAX   12u
-#define FAIL_ONCE    6u
-#define TABLES       4u
-#define TWIN_TABLES  256u
-#define CACHE        (256u << 10)
-#define OVERLAYS     (512u * PHANTOM_OVERLAY_LINE_BYTES)
-#define LIVES        4u
-#define CUTS         3u
-#define BATCH        64u
-#define FOREIGN      4000u
-#define FOREIGN_FROM 1000000000u
-#define ADDS_AN_ID   150u
-#define BACK         700u
+#define DIRECTORY        "data"
+#define STEPS            120000u
+#define ROUND_ONCE       6000u /* operations */
+#define PIECE_STEPS      60u
+#define PIECES_MAX       12u
+#define FAIL_ONCE        6u
+#define TABLES           4u
+#define TWIN_TABLES      256u
+#define CACHE            (256u << 10)
+#define OVERLAYS         (512u * PHANTOM_OVERLAY_LINE_BYTES)
+#define LIVES            4u
+#define CUTS             3u
+#define BATCH            64u
+#define FOREIGN          4000u
+#define FOREIGN_FROM     1000000000u
+#define ADDS_AN_ID       150u
+#define BACK             700u
+#define STRETCHED_TABLES 8u
+#define STRETCHED_AHEAD  300u /* ids */
+#define STRAYS           120u
+#define STRAYS_APART     5u
 
 struct pair {
     uint64_t id, member;
@@ -58,6 +63,14 @@ struct life {
     uint64_t busy, refused;
 };
 
+/* No table is free, or the filter has left memory and cannot grow. */
+static bool may_refuse(const struct engine *engine, uint64_t id)
+{
+    const struct row *row = engine->row;
+    const struct row_table *table = row_find(row, id);
+    return row_regions_free(row) == 0 || table->cold || table->leaving;
+}
+
 static enum engine_status run(struct life *life, struct engine *engine, enum engine_verb verb,
                               const struct pair *pair)
 {
@@ -69,6 +82,7 @@ static enum engine_status run(struct life *life, struct engine *engine, enum eng
     if (status == ENGINE_ERROR) {
         life->busy += call.op.error == ENGINE_E_BUSY;
         life->refused += call.op.error != ENGINE_E_BUSY;
+        assert_true(call.op.error != ENGINE_E_NO_TABLE_FREE || may_refuse(engine, pair->id));
         assert_int_not_equal(call.op.error, ENGINE_E_READ_FAILED);
     }
     return status;
@@ -146,13 +160,21 @@ static void take_round(struct life *life)
     phantom_check(life->engine);
 }
 
-static void begin(struct life *life, uint64_t seed)
+static void begin_engine(struct life *life)
+{
+    life->engine = phantoms_create(&life->config);
+    row_set_cold(life->engine->row, &life->dumps.cold);
+    row_set_log(life->engine->row, &life->recorder.log);
+    row_log_begin(life->engine->row);
+}
+
+static void begin_with(struct life *life, uint64_t seed, unsigned tables)
 {
     static struct barrier_member member;
     memset(life, 0, sizeof(*life));
     life->random = (struct test_random){seed};
     life->config = phantoms_config(true);
-    life->config.row.tables = TABLES;
+    life->config.row.tables = tables;
     life->config.row.dump = true;
     life->config.false_positives = below(life, 2) ? 0.00001 : 0.0001;
     life->config.exceptions_bytes = 1u << 17;
@@ -165,10 +187,12 @@ static void begin(struct life *life, uint64_t seed)
     phantom_dumps_init(&life->dumps, vfs, DIRECTORY, &life->recorder, CACHE, OVERLAYS);
     member = (struct barrier_member){.left = go_on_between, .context = life};
     life->dumps.member = &member;
-    life->engine = phantoms_create(&life->config);
-    row_set_cold(life->engine->row, &life->dumps.cold);
-    row_set_log(life->engine->row, &life->recorder.log);
-    row_log_begin(life->engine->row);
+    begin_engine(life);
+}
+
+static void begin(struct life *life, uint64_t seed)
+{
+    begin_with(life, seed, TABLES);
 }
 
 static void end(struct life *life)
@@ -338,6 +362,37 @@ static void test_cut(void **unused)
     end(&life);
 }
 
+static void count_layers(void *context, struct row_table *table, bool layer)
+{
+    (void)layer;
+    *(unsigned *)context += table->cold && table->layer > 1;
+}
+
+/*
+ * Strays move the frontier of a table over more than it holds, before it is known how dense ids
+ * are: it takes them in layers, and leaves memory with these.
+ */
+static void test_stretched(void **unused)
+{
+    (void)unused;
+    static struct life life;
+    unsigned layers = 0;
+    begin_with(&life, test_seed(), STRETCHED_TABLES);
+    live(&life, 2 * ROUND_ONCE);
+    uint64_t far = life.top + STRETCHED_AHEAD;
+    for (uint64_t i = 0; i < STRAYS; i++) {
+        struct pair pair = {far + (i < 2 * ROW_CLUSTER ? i % 4 : i * STRAYS_APART), i};
+        (void)run(&life, life.engine, ENGINE_ADD, &pair);
+    }
+    live(&life, test_scaled(2 * STEPS));
+    row_each(life.engine->row, count_layers, &layers);
+    tell(&life);
+    assert_true(layers > 0 || test_scaled(100) < 100);
+    compare_twin(&life, life.engine);
+    compare_restored(&life);
+    end(&life);
+}
+
 /* What was made again lives on, and leaves memory, and is made again. */
 static void test_restarts(void **unused)
 {
@@ -366,6 +421,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lives),
         cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_stretched),
         cmocka_unit_test(test_restarts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -251,7 +251,7 @@ class Cold:
         space, one = KEY.match(request).groups()
         space = space.decode()
         row = judge.Tables(self.client.tables(space), space).of(int(one))
-        if not is_closed(row, "dump") and int(self.client.stats(b"spaces")[space + ":spare"]) > 0:
+        if not is_closed(row) and int(self.client.stats(b"spaces")[space + ":spare"]) > 0:
             raise Failure("%r is answered %r, and the table has room: %s" % (request, FULL, row))
 
     def some_record(self):

@@ -152,7 +152,7 @@ class Test:
         client = self.daemon.connect()
         rows = judge.Tables(client.tables(space), space).rows
         client.socket.close()
-        return any(is_closed(row, self.oldest) for row in rows)
+        return any(is_closed(row) for row in rows)
 
     def check_refused(self):
         for key, count in self.refused.items():

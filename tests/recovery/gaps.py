@@ -161,7 +161,7 @@ class Test:
         now = self.client.stats(b"spaces")
         free = int(now[space + ":spare"])
         if line == NO_TABLE and (
-                free == 0 or is_closed(judge.Tables(self.client.tables(space), space).of(one), "dump")):
+                free == 0 or is_closed(judge.Tables(self.client.tables(space), space).of(one))):
             return
         apart = max(int(figures[space + ":ahead_ids"]) for figures in (self.figures, now))
         if not above or apart < self.apart_full(space):

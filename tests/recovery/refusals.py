@@ -17,7 +17,7 @@ NEW, NEW_OR_DUMPED, ANY = range(3)  # ids
 PASSING = {BUSY: NEW_OR_DUMPED, NO_TABLE: NEW, "id too far ahead": NEW}
 # A table takes no further layer once it has so many with itself, or is in a file: full, it refuses new ids of its
 # range though tables are free
-LAYERS_MAX = {"dump": 2, "refuse": 16, "recycle": 16}
+LAYERS_MAX = 16
 CLOSED_LOAD = 0.9  # of such a table from which on it may be full: deletes make room here, and none there
 ENDING_VERBS = ("delete", "unset", "record", "remove")  # an id, or a member, may be gone after them
 IN_PLACE_MAX = (1021, 1048573, 1048573, 1048573)  # of the slots' bits in victim.py
@@ -27,9 +27,9 @@ EXCEPTION_BYTES = 64 / 3  # of memory
 MUST, MAY, LASTS = range(3)
 
 
-def is_closed(row, oldest):
+def is_closed(row):
     """Does this table refuse new ids of its range though tables are free?"""
-    going = int(row["layers"]) >= LAYERS_MAX[oldest] or row["cold"] != "0"
+    going = int(row["layers"]) >= LAYERS_MAX or row["cold"] != "0"
     return going and float(row.get("load", 1)) >= CLOSED_LOAD
 
 
@@ -67,7 +67,7 @@ class Refusals:
         row = self.tables[command.kind].of(command.id)
         if row is None:
             return MUST
-        if self.dict_is_full(command, new, row) or (new and (self.has_no_table(command.kind) or self.is_closed(row))):
+        if self.dict_is_full(command, new, row) or (new and (self.has_no_table(command.kind) or is_closed(row))):
             return LASTS
         dumped = row["cold"] != "0"
         fits = {ANY: True, NEW: new, NEW_OR_DUMPED: new or dumped}
@@ -76,7 +76,7 @@ class Refusals:
     def is_lasting(self, kind, reason):
         """May this reason still be seen?"""
         if reason == NO_TABLE:
-            return self.has_no_table(kind) or any(map(self.is_closed, self.tables[kind].rows))
+            return self.has_no_table(kind) or any(map(is_closed, self.tables[kind].rows))
         full = exceptions_are_full if kind == "member" else lambda row: (
             pool_is_full(row, "aux") or pool_is_full(row, "extend"))
         return reason == NO_MEMORY and any(map(full, self.tables[kind].rows))
@@ -89,9 +89,6 @@ class Refusals:
 
     def is_new(self, command):
         return command.key()[:2] in self.ended or self.judge.is_absent(command)
-
-    def is_closed(self, row):
-        return is_closed(row, self.judge.oldest)
 
     def has_no_table(self, kind):
         return self.lasts and self.spare[kind] == 0

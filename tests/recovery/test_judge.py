@@ -143,10 +143,11 @@ class Refusable(unittest.TestCase):
 
     def test_a_table_that_takes_no_layer(self):
         commands = [command(0, "incr", 107), command(1, "incr", 108)]
-        for row in (table(100, layers="2", load="1"), table(100, cold="1", load="1")):
+        for row in (table(100, layers="16", load="1"), table(100, cold="1", load="1")):
             may, one = self.refusals(commands, {("counter", NO_TABLE): 9}, rows=(table(0), row))
             self.assertEqual((may, one.most, one.groundless()), ([MUST, LASTS], 0, []))
-        self.assertEqual(self.may(commands, rows=(table(0), table(100, layers="2", load="0.5"))), [MUST, MUST])
+        for row in (table(100, layers="16", load="0.5"), table(100, layers="15", load="1")):
+            self.assertEqual(self.may(commands, rows=(table(0), row)), [MUST, MUST])
 
     def test_no_memory_is_of_a_full_dict(self):
         commands = [command(0, "incr", 107), command(1, "set", 107, 1 << 30), command(2, "incr", 108)]

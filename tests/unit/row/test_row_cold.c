@@ -703,6 +703,85 @@ static void test_layer_failed(void **unused)
     rig_end(rig);
 }
 
+/* ---- layers of what stays in memory ---- */
+
+#define STRETCHED_TABLES 4 /* tables' worth of ids, about, that strays moved a frontier over */
+
+/* Puts the stream's next ids, with rounds of images. False: one is refused. */
+static bool stream_until(struct rig *rig, uint64_t *next, uint64_t until)
+{
+    while (*next < until) {
+        enum fake_answer answer = kept_add_one(&rig->kept, *next);
+        if (answer == FAKE_WAITS) {
+            one_round(rig);
+            continue;
+        }
+        if (answer != FAKE_ADDED && answer != FAKE_THERE) {
+            return false;
+        }
+        ++*next;
+    }
+    return true;
+}
+
+/*
+ * A table opened for strays two tables ahead when the stream had shown little: it does not know how
+ * dense ids are, and further strays move its frontier over more than it can hold.
+ */
+static struct rig *rig_with_stretched(unsigned tables, uint64_t *next)
+{
+    struct rig *rig = rig_begin(tables, 0);
+    uint64_t far = FIRST + 2 * CAPACITY;
+    *next = FIRST + 100;
+    kept_add(&rig->kept, FIRST, 100);
+    kept_add(&rig->kept, far, ROW_CLUSTER + 4);
+    for (uint64_t i = 1; i <= 100; i++) {
+        kept_add(&rig->kept, far + 100 + i * STRETCHED_TABLES * CAPACITY / 100, 1);
+    }
+    return rig;
+}
+
+/* Such a table takes the stream in layers while it is in memory, and leaves with all of them. */
+static void test_stretched(void **unused)
+{
+    (void)unused;
+    uint64_t next;
+    struct rig *rig = rig_with_stretched(16, &next);
+    assert_true(stream_until(rig, &next, FIRST + 8 * CAPACITY));
+    struct row_table *stretched = row_find(row_of(rig), FIRST + 5 * CAPACITY);
+    assert_true(row_last_layer(stretched)->layer > 1);
+    assert_false(stretched->cold);
+    one_round(rig);
+    expect_same(rig);
+    while (!stretched->cold) {
+        assert_true(stream_until(rig, &next, next + CAPACITY));
+    }
+    for (struct row_table *layer = stretched; layer != NULL; layer = layer->further) {
+        assert_true(layer->cold);
+    }
+    fake_remove(&rig->kept.rows, FIRST + 5 * CAPACITY);
+    one_round(rig);
+    expect_same(rig);
+    rig_end(rig);
+}
+
+/* It has all memory: what is above its frontier waits until it has left itself. */
+static void test_stretched_over_all(void **unused)
+{
+    (void)unused;
+    uint64_t next;
+    struct rig *rig = rig_with_stretched(4, &next);
+    struct row_table *stretched = row_find(row_of(rig), FIRST + 5 * CAPACITY);
+    for (; !stream_until(rig, &next, row_frontier_of(stretched) + 1); next++) {
+        assert_int_equal(row_regions_free(row_of(rig)), 0);
+    }
+    assert_int_equal(row_last_layer(stretched)->layer, 3);
+    assert_true(stream_until(rig, &next, next + 3 * CAPACITY));
+    assert_true(stretched->cold);
+    expect_same(rig);
+    rig_end(rig);
+}
+
 /* ---- cold ones ---- */
 
 /* Late ids up to the capacity; no layer. */
@@ -1063,6 +1142,8 @@ int main(void)
         cmocka_unit_test(test_layer),
         cmocka_unit_test(test_layer_first),
         cmocka_unit_test(test_layer_failed),
+        cmocka_unit_test(test_stretched),
+        cmocka_unit_test(test_stretched_over_all),
         cmocka_unit_test(test_late),
         cmocka_unit_test(test_dumps_max),
         cmocka_unit_test(test_full_of_tables),

@@ -130,7 +130,7 @@ static void test_no_layer(void **unused)
         add(&rows, FIRST + 2 * i + 1, 1);
     }
     assert_int_equal(fake_add(&rows, FIRST + 201), FAKE_NO_TABLE);
-    assert_true(table(&rows, 0)->refused);
+    assert_true(table(&rows, 0)->refused_layer);
     assert_int_equal(fake_add(&rows, FIRST + 203), FAKE_NO_TABLE);
     add_even(&rows, FIRST + 1803, 999); /* the newest goes on, to its capacity */
     assert_int_equal(fake_add(&rows, FIRST + 3800), FAKE_NO_TABLE);
