@@ -19,6 +19,7 @@
 
 /* Beside a daemon files come and go: what is found is only said if it is found again. */
 #define ATTEMPTS_BESIDE_DAEMON 3
+#define RENEWALS_MAX           100 /* of MANIFEST, in one look */
 #define CLEAR_LINE             "\r\033[K"
 
 /* ---- what is printed ---- */
@@ -46,12 +47,12 @@ static void end_progress(struct verify *verify)
 
 void verify_begin(struct verify *verify, const char *name)
 {
-    if (verify->file_findings > VERIFY_FINDINGS_MAX) {
+    if (verify->count.file_findings > VERIFY_FINDINGS_MAX) {
         end_progress(verify);
         fprintf(verify->out, "%" PRIu64 " more findings in the same file\n",
-                verify->file_findings - VERIFY_FINDINGS_MAX);
+                verify->count.file_findings - VERIFY_FINDINGS_MAX);
     }
-    verify->file_findings = 0;
+    verify->count.file_findings = 0;
     verify_progress(verify, "checking %s/%s", verify->options->directory, name);
 }
 
@@ -64,8 +65,8 @@ static void verify_say(struct verify *verify, const char *format, va_list argume
 
 void verify_finding(struct verify *verify, const char *format, ...)
 {
-    verify->findings++;
-    if (++verify->file_findings > VERIFY_FINDINGS_MAX) {
+    verify->count.findings++;
+    if (++verify->count.file_findings > VERIFY_FINDINGS_MAX) {
         return;
     }
     va_list arguments;
@@ -76,7 +77,7 @@ void verify_finding(struct verify *verify, const char *format, ...)
 
 void verify_unjudged(struct verify *verify, const char *text)
 {
-    verify->unjudged++;
+    verify->count.unjudged++;
     end_progress(verify);
     fprintf(verify->out, "%s\n", text);
 }
@@ -95,21 +96,22 @@ void verify_note(struct verify *verify, const char *format, ...)
 static enum verb_exit summarise(struct verify *verify)
 {
     char size[SIZE_TEXT_MAX];
-    enum verb_exit status = verify->findings > 0   ? VERB_DAMAGED
-                            : verify->unjudged > 0 ? VERB_USAGE
-                                                   : VERB_SOUND;
+    enum verb_exit status = verify->count.findings > 0   ? VERB_DAMAGED
+                            : verify->count.unjudged > 0 ? VERB_USAGE
+                                                         : VERB_SOUND;
     if (verify->options->quiet) {
         return status;
     }
-    if (verify->findings > 0) {
-        fprintf(verify->out, "damaged: %" PRIu64 " finding%s in ", verify->findings,
-                verify->findings == 1 ? "" : "s");
+    if (verify->count.findings > 0) {
+        fprintf(verify->out, "damaged: %" PRIu64 " finding%s in ", verify->count.findings,
+                verify->count.findings == 1 ? "" : "s");
     } else {
         fputs(status == VERB_SOUND ? "sound: " : "not all can be judged: ", verify->out);
     }
-    fprintf(verify->out, "%" PRIu64 " file%s, %s, journal %" PRIu64 " record%s\n", verify->files,
-            verify->files == 1 ? "" : "s", size_text(size, verify->bytes), verify->records,
-            verify->records == 1 ? "" : "s");
+    fprintf(verify->out, "%" PRIu64 " file%s, %s, journal %" PRIu64 " record%s\n",
+            verify->count.files, verify->count.files == 1 ? "" : "s",
+            size_text(size, verify->count.bytes), verify->count.records,
+            verify->count.records == 1 ? "" : "s");
     return status;
 }
 
@@ -128,8 +130,8 @@ void verify_count_file(struct verify *verify, const char *name)
 {
     int64_t size = vfs_size_in(verify->vfs, verify->options->directory, name);
     if (size >= 0) {
-        verify->files++;
-        verify->bytes += (uint64_t)size;
+        verify->count.files++;
+        verify->count.bytes += (uint64_t)size;
     }
 }
 
@@ -199,6 +201,50 @@ static void verify_manifest(struct verify *verify)
         break;
     }
     verify_count_file(verify, MANIFEST_NAME);
+}
+
+/* ---- beside a daemon, which replaces files ---- */
+
+void verify_part_begin(struct verify *verify, struct verify_part *part)
+{
+    *part = (struct verify_part){.out = verify->out, .count = verify->count};
+    part->memory = verify->running ? open_memstream(&part->text, &part->length) : NULL;
+    verify->out = part->memory ? part->memory : part->out;
+}
+
+void verify_part_end(struct verify *verify, struct verify_part *part, bool said)
+{
+    verify->out = part->out;
+    if (!part->memory) {
+        return;
+    }
+    fclose(part->memory);
+    if (said) {
+        fputs(part->text, verify->out);
+    } else {
+        verify->count = part->count;
+    }
+    free(part->text);
+}
+
+struct manifest *verify_manifest_now(struct verify *verify)
+{
+    char error[MANIFEST_ERROR_MAX];
+    struct manifest *now = NULL;
+    if (!verify->running || !verify->manifest || verify->renewals >= RENEWALS_MAX ||
+        manifest_load(verify->vfs, verify->options->directory, &now, error) != MANIFEST_SOUND) {
+        manifest_destroy(now);
+        return NULL;
+    }
+    return now;
+}
+
+void verify_renew(struct verify *verify, struct manifest *now)
+{
+    manifest_destroy(verify->manifest);
+    verify->manifest = now;
+    verify->renewals++;
+    verify->journal_known = false; /* it has gone on since */
 }
 
 static enum verb_exit verify_look(struct verify *verify)

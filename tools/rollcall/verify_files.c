@@ -3,8 +3,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/memory.h"
 #include "data/fill.h"
 #include "store/dir_lock.h"
 #include "store/journal.h"
@@ -105,14 +108,14 @@ static void verify_table(struct verify *verify, const char *name,
     if (!verify_path(verify, path, name)) {
         return;
     }
-    uint64_t findings = verify->findings;
-    uint64_t shown = verify->file_findings;
+    uint64_t findings = verify->count.findings;
+    uint64_t shown = verify->count.file_findings;
     enum table_file_result result =
         table_file_verify(verify->vfs, path, true, note_finding, verify);
     if (result == TABLE_FILE_NEWER) { /* its one report is no damage */
-        verify->findings = findings;
-        verify->file_findings = shown;
-        verify->unjudged++;
+        verify->count.findings = findings;
+        verify->count.file_findings = shown;
+        verify->count.unjudged++;
     }
     verify_count_file(verify, name);
     if (file && table_file_open(verify->vfs, path, false, &opened, error) == TABLE_FILE_DONE) {
@@ -122,13 +125,67 @@ static void verify_table(struct verify *verify, const char *name,
     table_file_close(opened);
 }
 
+/* Returns whether the daemon has put another in place of a file meanwhile: then there is another
+ * manifest. */
+static bool was_replaced(struct verify *verify, const char *name)
+{
+    struct manifest *now = verify_manifest_now(verify);
+    if (!now || manifest_find_file(now, name)) {
+        manifest_destroy(now);
+        return false;
+    }
+    verify_renew(verify, now);
+    return true;
+}
+
+struct looked_at {
+    char **names;
+    size_t count, room;
+};
+
+static bool was_looked_at(const struct looked_at *looked, const char *name)
+{
+    for (size_t i = 0; i < looked->count; i++) {
+        if (strcmp(looked->names[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* False: it is none of the data any more, and the manifest another. */
+static bool verify_one(struct verify *verify, const struct manifest_space *space,
+                       const struct manifest_file *file, const char *name)
+{
+    struct verify_part part;
+    verify_part_begin(verify, &part);
+    uint64_t findings = verify->count.findings;
+    verify_table(verify, name, space, file);
+    verify_begin(verify, name);
+    bool replaced = verify->count.findings > findings && was_replaced(verify, name);
+    verify_part_end(verify, &part, !replaced);
+    return !replaced;
+}
+
 static void verify_named(struct verify *verify)
 {
     struct manifest_at at = {0};
+    struct looked_at looked = {0};
     const struct manifest_file *file;
     while ((file = manifest_next_file(verify->manifest, &at)) != NULL) {
-        verify_table(verify, file->name, &verify->manifest->spaces[at.space], file);
+        if (verify->renewals > 0 && was_looked_at(&looked, file->name)) {
+            continue;
+        }
+        looked.names = array_room(looked.names, looked.count, &looked.room, sizeof(*looked.names));
+        char *name = looked.names[looked.count++] = memory_strdup(file->name);
+        if (!verify_one(verify, &verify->manifest->spaces[at.space], file, name)) {
+            at = (struct manifest_at){0};
+        }
     }
+    for (size_t i = 0; i < looked.count; i++) {
+        free(looked.names[i]);
+    }
+    free(looked.names);
 }
 
 void verify_tables(struct verify *verify)

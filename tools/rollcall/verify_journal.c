@@ -14,13 +14,15 @@
 #include "tools/rollcall/verify_private.h"
 
 #define PROGRESS_RECORDS (1u << 18)               /* between two lines of progress */
+#define LOOKS_MAX        5                        /* at a journal that is trimmed meanwhile */
 #define SCAN_HINT        "; see: rollcall repair" /* journal_scan's advice */
 
 struct look {
     struct verify *verify;
     const struct journal_chain *chain;
     struct journal_scan scan;
-    bool said; /* what the scan found was found again */
+    uint64_t from; /* of the scan */
+    bool said;     /* what the scan found was found again */
 };
 
 /* The live segment that holds an LSN: the last that begins at or below it. NULL: none. */
@@ -52,9 +54,9 @@ static bool verify_journal_take_record(void *context, const struct journal_recor
     struct verify *verify = look->verify;
     struct change change;
     struct change_record_event event;
-    if (++verify->records % PROGRESS_RECORDS == 0) {
+    if (++verify->count.records % PROGRESS_RECORDS == 0) {
         verify_progress(verify, "checking %s: journal, %" PRIu64 " records",
-                        verify->options->directory, verify->records);
+                        verify->options->directory, verify->count.records);
     }
     if (change_record_decode(record->type, record->a, record->b, record->payload, record->bytes,
                              &change, &event) == CHANGE_RECORD_IS_BAD) {
@@ -113,7 +115,7 @@ static void read_through(struct look *look, const struct journal_found *found,
     bool damage, cut = false;
     do {
         step = salvage_next(segment, &item);
-        look->verify->records +=
+        look->verify->count.records +=
             step == SALVAGE_RECORD && item.record.type >= JOURNAL_TYPES_RESERVED;
         bool ends = step == SALVAGE_END || (step == SALVAGE_GAP && !item.resumes);
         cut = ends && journal_chain_is_cut(found, closed_at);
@@ -162,7 +164,7 @@ static void look_into(struct look *look, const struct journal_found *found)
 static void look_deeper(struct look *look)
 {
     const struct journal_chain *chain = look->chain;
-    look->verify->records = 0; /* the scan counted those before the damage */
+    look->verify->count.records = 0; /* the scan counted those before the damage */
     for (size_t i = chain->sound; i < chain->count; i++) {
         verify_begin(look->verify, chain->found[i].name);
         finding_at(look, chain->found[i].name, 0, "%s", chain->found[i].why);
@@ -275,7 +277,7 @@ static void compare_manifest(struct look *look)
 static void verify_journal_judge(struct look *look)
 {
     struct verify *verify = look->verify;
-    look->scan.from = JOURNAL_FROM_OLDEST;
+    look->scan.from = look->from;
     enum journal_scan_end end = journal_scan(verify->vfs, verify->options->directory, &look->scan,
                                              verify_journal_take_record, look);
     switch (end) {
@@ -333,10 +335,10 @@ static bool say_newer(struct verify *verify)
     return newer;
 }
 
-void verify_journal(struct verify *verify)
+static void look_at_journal(struct verify *verify, uint64_t from)
 {
     struct journal_chain chain;
-    struct look look = {.verify = verify, .chain = &chain};
+    struct look look = {.verify = verify, .chain = &chain, .from = from};
     verify_begin(verify, "journal");
     if (say_newer(verify)) {
         return;
@@ -348,4 +350,32 @@ void verify_journal(struct verify *verify)
         verify_finding(verify, "%s", look.scan.error);
     }
     journal_chain_fini(&chain);
+}
+
+/* Beside a daemon: whether a checkpoint has been made since MANIFEST was read, so that segments may
+ * have been deleted. Then that is read anew. */
+static bool has_moved(struct verify *verify)
+{
+    struct manifest *now = verify_manifest_now(verify);
+    if (!now || now->journal_lsn == verify->manifest->journal_lsn) {
+        manifest_destroy(now);
+        return false;
+    }
+    verify_renew(verify, now);
+    return true;
+}
+
+void verify_journal(struct verify *verify)
+{
+    struct verify_part part;
+    bool again = true;
+    for (unsigned i = 1; again; i++) {
+        /* at last without what is only kept for followers: more of it may be deleted each time */
+        bool needed = verify->manifest && i >= LOOKS_MAX;
+        verify_part_begin(verify, &part);
+        uint64_t findings = verify->count.findings;
+        look_at_journal(verify, needed ? verify->manifest->journal_lsn : JOURNAL_FROM_OLDEST);
+        again = verify->count.findings > findings && i < LOOKS_MAX && has_moved(verify);
+        verify_part_end(verify, &part, !again);
+    }
 }

@@ -23,9 +23,21 @@ struct verify {
     bool journal_known;        /* its end is known */
     uint64_t journal_end;
 
-    uint64_t findings, file_findings; /* in all; in the present file */
-    uint64_t unjudged;                /* files of a newer version */
-    uint64_t files, bytes, records;
+    unsigned renewals; /* of the manifest, beside a daemon */
+    struct verify_count {
+        uint64_t findings, file_findings; /* in all; in the present file */
+        uint64_t unjudged;                /* files of a newer version */
+        uint64_t files, bytes, records;
+    } count;
+};
+
+/* What is said of a part that may have to be looked at again. */
+struct verify_part {
+    FILE *out; /* what it is said to in the end */
+    FILE *memory;
+    char *text;
+    size_t length;
+    struct verify_count count; /* before it */
 };
 
 /* ---- verify.c ---- */
@@ -44,6 +56,13 @@ __attribute__((format(printf, 2, 3))) void verify_note(struct verify *verify, co
 __attribute__((format(printf, 2, 3))) void verify_progress(struct verify *verify,
                                                            const char *format, ...);
 void verify_count_file(struct verify *verify, const char *name); /* among what was checked */
+/* Beside a daemon all that is said is held back, until it is said or counts for nothing. */
+void verify_part_begin(struct verify *verify, struct verify_part *part);
+void verify_part_end(struct verify *verify, struct verify_part *part, bool said);
+/* Beside a daemon: MANIFEST as it is now, if that is sound and another look at it may be taken.
+ * NULL: it does not help. The caller destroys it, or gives it to verify_renew(). */
+struct manifest *verify_manifest_now(struct verify *verify);
+void verify_renew(struct verify *verify, struct manifest *now); /* it is what is looked at */
 /* DIR/name into path; too long is a finding. */
 bool verify_path(struct verify *verify, char path[VFS_PATH_MAX], const char *name);
 
