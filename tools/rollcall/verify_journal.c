@@ -335,7 +335,7 @@ static bool say_newer(struct verify *verify)
     return newer;
 }
 
-static void look_at_journal(struct verify *verify, uint64_t from)
+static void verify_journal_look(struct verify *verify, uint64_t from)
 {
     struct journal_chain chain;
     struct look look = {.verify = verify, .chain = &chain, .from = from};
@@ -374,7 +374,7 @@ void verify_journal(struct verify *verify)
         bool needed = verify->manifest && i >= LOOKS_MAX;
         verify_part_begin(verify, &part);
         uint64_t findings = verify->count.findings;
-        look_at_journal(verify, needed ? verify->manifest->journal_lsn : JOURNAL_FROM_OLDEST);
+        verify_journal_look(verify, needed ? verify->manifest->journal_lsn : JOURNAL_FROM_OLDEST);
         again = verify->count.findings > findings && i < LOOKS_MAX && has_moved(verify);
         verify_part_end(verify, &part, !again);
     }
