@@ -310,8 +310,9 @@ enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id
 enum row_verdict row_admit_again(struct row *row, uint64_t id)
 {
     struct row_table *table = row_find(row, id);
-    bool reached = table != NULL && id > row_frontier_of(table) && id <= row_reaches(table) &&
-                   row_dropped_next(&table->dropped, row_frontier_of(table)) <= id;
+    bool reached = table != NULL && id > row_frontier_of(table) &&
+                   row_dropped_next(&table->dropped, row_frontier_of(table)) <= id &&
+                   row_stream_comes_to(row, table, id);
     return reached ? full(row, table, ROW_WANT_REACH) : ROW_BELOW;
 }
 

@@ -108,6 +108,8 @@ bool row_stream_is_above(const struct row *row, const struct row_table *table);
 bool row_stream_may_end(const struct row *row, const struct row_table *table);
 /* True: the newest ids of its range lie all over what it spans, or fall. */
 bool row_stream_is_scattered(const struct row *row, const struct row_table *table);
+/* True: the table's stream has come near this id, which was recycled: no stray writes it. */
+bool row_stream_comes_to(const struct row *row, const struct row_table *table, uint64_t id);
 /* Forgets all that came. */
 void row_stream_forget(struct row *row);
 /* Fewer ids of its range have come than was counted: some lie in another one. Stopped. */

@@ -20,6 +20,7 @@
 #define BEGAN_PART        8u /* of what it admitted, before the first sample: more since a restart */
 /* Sixteenths of a table's samples: the stream's are two thirds of them at least. */
 #define DENSITY_PART 7u
+#define COMES_PART   16u /* of what a table spans: nearer to an id its stream comes there */
 
 void row_stream_forget(struct row *row)
 {
@@ -171,4 +172,43 @@ uint64_t row_shown_range(const struct row *row, const struct row_table *table)
     uint64_t count = placed * steps / n;
     uint64_t spanned = row_policy_shortest(ids, n, steps);
     return row_policy_range(spanned + 1, count > 0 ? count : 1, table->capacity);
+}
+
+/* ---- recycled ids ---- */
+
+/*
+ * Returns the second largest distance between neighbours of the samples: the stream's own step,
+ * such as a second, where it has shown that twice. The largest may be that to a stray.
+ */
+static uint64_t shown_step(const struct row *row, const struct row_table *table)
+{
+    uint64_t ids[ROW_SAMPLES];
+    uint64_t largest = 0;
+    uint64_t second = 0;
+    row_lock(row);
+    size_t n = table->samples.count;
+    memcpy(ids, table->samples.ids, n * sizeof(ids[0]));
+    row_unlock(row);
+    row_policy_sort(ids, n);
+    for (size_t i = 1; i < n; i++) {
+        uint64_t step = ids[i] - ids[i - 1];
+        second = step > largest ? largest : row_larger(step, second);
+        largest = row_larger(step, largest);
+    }
+    return second;
+}
+
+bool row_stream_comes_to(const struct row *row, const struct row_table *table, uint64_t id)
+{
+    uint64_t came = row_admitted(table);
+    uint64_t trusted = atomic_load_explicit(&table->trusted, memory_order_relaxed);
+    if (came == 0 || id > row_reaches(table)) {
+        return false;
+    }
+    uint64_t spanned = row_spanned(table);
+    uint64_t near = row_larger(table->range, spanned) / COMES_PART;
+    near = row_larger(near, row_policy_range(spanned + 1, came, 2 * ROW_CLUSTER));
+    near = row_larger(near, table->jumped ? 0 : table->step);
+    return id <= row_policy_add(trusted, near) ||
+           id <= row_policy_add(trusted, shown_step(row, table));
 }

@@ -241,7 +241,7 @@ static bool want_cluster(struct row *row, struct row_table *table)
 static bool want_reach(struct row *row, struct row_table *table)
 {
     uint64_t base = row_dropped_next(&table->dropped, row_frontier_of(table));
-    if (!table->settled || base > row_reaches(table)) {
+    if (!table->settled || !row_stream_comes_to(row, table, base)) {
         return false;
     }
     struct row_opening opening = {.base = base, .low = base};

@@ -21,6 +21,8 @@
 #define ROOM_FIRST 4096u
 /* Pairs that never were and are found nevertheless, at a rate of one in a million. */
 #define WRONG_ALWAYS 3u
+#define NEAR_PART    8u
+#define NEAR_IDS     64u
 #define WRONG_ONE_IN 100000u
 
 /* What the map answers. */
@@ -249,9 +251,54 @@ static void forget_range(struct roll_model *m, const struct roll_range *old, uin
     free(apart);
 }
 
+/*
+ * May the k-th table have opened over ids that were dropped? The stream below has to have come near
+ * its base: nearer than what is held below it spans, or than so many ids of that, or than one step
+ * or a part of what a full table spans.
+ */
+static bool came_near(const struct roll_model *m, size_t k)
+{
+    uint64_t first = UINT64_MAX;
+    uint64_t last = 0;
+    uint64_t count = 0;
+    for (size_t i = 0; i < m->count && k > 0; i++) {
+        const struct roll_item *item = &m->items[i];
+        if (item->there && item->id >= m->ranges[k - 1].base && item->id < m->ranges[k].base) {
+            first = item->id < first ? item->id : first;
+            last = item->id > last ? item->id : last;
+            count++;
+        }
+    }
+    if (k == 0 || count == 0) {
+        return k == 0;
+    }
+    const struct row_table *below = m->roll.engine->row->tables[k - 1];
+    uint64_t near = row_larger(last - first, (last - first) / count * NEAR_IDS);
+    near = row_larger(near, below->range / NEAR_PART);
+    return m->ranges[k].base - last <= row_larger(near, below->jumped ? 1 : below->step);
+}
+
+/*
+ * A later table stands over it: does that know of it still? Else it may be created again. One that
+ * stood there before has it from one that opened meanwhile, and went.
+ */
+static bool is_known_dropped(const struct roll_model *m, const struct roll_range *range,
+                             const struct roll_item *item, bool opened)
+{
+    size_t k = (size_t)(range - m->ranges);
+    bool known = row_dropped_has(&m->roll.engine->row->tables[k]->dropped, item->id);
+    bool missed = roll_recycled(&m->roll) > m->drop_count;
+    if (!known && opened && !missed && !came_near(m, k)) {
+        roll_print(&m->roll);
+        fail_msg("%s, after %" PRIu64 ": table %" PRIu64 " stands over dropped id %" PRIu64,
+                 m->name, m->done, range->serial, item->id);
+    }
+    return known;
+}
+
 /* What is dropped is below until a later table opens there, for good: where that goes it leaves
  * those alone that came to it. A table that knows as many ranges as it can has left some out. */
-static void forget_dropped(struct roll_model *m)
+static void forget_dropped(struct roll_model *m, const struct roll_range *old, size_t n)
 {
     uint64_t dropped = 0;
     for (size_t i = 0; i < m->range_count; i++) {
@@ -261,7 +308,9 @@ static void forget_dropped(struct roll_model *m)
         struct roll_item *item = &m->items[i];
         if (item->dropped && item->id >= m->ranges[0].base) {
             const struct roll_range *range = range_of(m->ranges, m->range_count, item->id);
-            item->dropped = dropped < ROW_DROPPED_MAX && range->serial < item->after;
+            item->dropped = dropped < ROW_DROPPED_MAX &&
+                            (range->serial < item->after ||
+                             is_known_dropped(m, range, item, !has_serial(old, n, range->serial)));
         }
     }
 }
@@ -286,7 +335,7 @@ static void look_up_ranges(struct roll_model *m)
             forget_range(m, &old[i], later);
         }
     }
-    forget_dropped(m);
+    forget_dropped(m, old, n);
     m->drops_missed = roll_recycled(&m->roll) > m->drop_count;
 }
 

@@ -33,6 +33,7 @@
 #define MOST_BITS    62u
 #define LOOKS        10u /* at what is exact, towards the end */
 #define GAP_WORTH    6u
+#define LATE         200u
 
 struct run {
     struct roll_stream stream;
@@ -286,6 +287,61 @@ static void test_clusters_refusing(void **unused)
     }
 }
 
+/* Puts a thing of the stream that is not its next one. */
+static void put_at(struct run *r, uint64_t n)
+{
+    roll_stream_put(&r->stream, roll_stream_id(&r->stream, n), n);
+}
+
+/*
+ * A second stream, above a slow one, whose first ids are recycled. What still comes for those is
+ * answered as below, though the table of the slow one reaches so far; they are created again when
+ * that stream comes there.
+ */
+static void run_dropped(struct run *r)
+{
+    struct roll_stream *s = &r->stream;
+    uint64_t from = 2 * capacity(r) + capacity(r) / 8; /* of the second one */
+    uint64_t second = from;
+    roll_stream_until(s, capacity(r) / 6);
+    for (; second < from + capacity(r) / 2; second++) {
+        put_at(r, second);
+    }
+    while (roll_opened(&s->model.roll) < 3) {
+        roll_stream_one(s);
+    }
+    roll_stream_until(s, s->next + capacity(r) / 16);
+    size_t item = roll_model_item(&s->model, roll_stream_id(s, from), 0);
+    while (!s->model.items[item].dropped) {
+        put_at(r, second++);
+        assert_true(second < TABLES_KEPT * capacity(r));
+    }
+    uint64_t opened = roll_opened(&s->model.roll);
+    for (unsigned i = 0; i < LATE; i++) {
+        put_at(r, from + i);
+        roll_stream_one(s);
+    }
+    assert_true(s->model.items[item].dropped);
+    assert_int_equal(roll_opened(&s->model.roll), opened);
+    roll_stream_until(s, from + LATE);
+    assert_true(roll_model_item(&s->model, roll_stream_id(s, from), 0) == item);
+    assert_true(s->model.items[item].there);
+}
+
+static void test_late_to_dropped(void **unused)
+{
+    (void)unused;
+    static struct run run;
+    struct run *r = &run;
+    for (size_t i = 0; i < ROLL_KINDS; i++) { /* of dense ids: that table reaches so far */
+        if (!roll_kinds[i].phantom) {
+            start(r, i, 0, TABLES + 1, true, test_seed(), "late to dropped");
+            run_dropped(r);
+            (void)finish(r);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +350,7 @@ int main(void)
         cmocka_unit_test(test_single),
         cmocka_unit_test(test_single_refusing),
         cmocka_unit_test(test_clusters_refusing),
+        cmocka_unit_test(test_late_to_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -316,6 +316,68 @@ static void test_dropped_reached(void **unused)
     fake_fini(&rows);
 }
 
+/* A late write to one of them is no stream, however far the table below may reach. */
+static void test_dropped_afar(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    uint64_t near = FIRST + FILL + 950;
+    begin(&rows, 6, true);
+    add(&rows, FIRST, 200);
+    add(&rows, near, ROW_CLUSTER + 1);
+    add(&rows, FIRST + 200, FILL - 200);
+    for (uint64_t i = 1; i < 4; i++) {
+        add(&rows, near + i * FAR, ROW_CLUSTER + 1);
+    }
+    fake_maintain(&rows);
+    const struct row_table *below = row_find(&rows.row, near);
+    assert_true(in_dropped(&rows, near, ROW_CLUSTER + 1));
+    assert_int_equal(below->base, FIRST + FILL);
+    assert_true(near <= row_reaches(below)); /* of a table that is empty */
+    assert_int_equal(fake_add(&rows, near + 3), FAKE_BELOW);
+    for (uint64_t id = FIRST + FILL; id < near; id++) {
+        bool afar = id < FIRST + FILL + 800;
+        if (afar) {
+            assert_int_equal(fake_add(&rows, near + 3), FAKE_BELOW);
+        }
+        add(&rows, id, 1);
+        assert_true(!afar || in_dropped(&rows, near, ROW_CLUSTER + 1));
+    }
+    add(&rows, near, ROW_CLUSTER); /* none of the stream is refused */
+    fake_fini(&rows);
+}
+
+#define SECOND  100000u /* of ids */
+#define BURST   200u    /* ids of one */
+#define SECONDS 30u
+
+static void add_second(struct fake *rows, uint64_t second)
+{
+    add(rows, FIRST + second * SECOND, BURST);
+}
+
+/* A stream of bursts comes there with one of its own steps. */
+static void test_dropped_stepped_to(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    uint64_t near = FIRST + SECONDS * SECOND;
+    begin(&rows, 6, true);
+    add_second(&rows, 0);
+    add_second(&rows, 1);
+    for (uint64_t i = 0; i < 4; i++) {
+        add(&rows, near + i * FAR, ROW_CLUSTER + 1);
+    }
+    for (uint64_t second = 2; second < SECONDS; second++) {
+        assert_true(in_dropped(&rows, near, ROW_CLUSTER + 1));
+        add_second(&rows, second);
+    }
+    assert_true(in_dropped(&rows, near, ROW_CLUSTER + 1));
+    add_second(&rows, SECONDS);
+    add_second(&rows, SECONDS + 1);
+    fake_fini(&rows);
+}
+
 /* What was apart in its range, above its frontier, is there still, and takes part in what follows.
  */
 static void test_dropped_apart(void **unused)
@@ -749,6 +811,8 @@ int main(void)
         cmocka_unit_test(test_dropped),
         cmocka_unit_test(test_dropped_many),
         cmocka_unit_test(test_dropped_reached),
+        cmocka_unit_test(test_dropped_afar),
+        cmocka_unit_test(test_dropped_stepped_to),
         cmocka_unit_test(test_dropped_apart),
         cmocka_unit_test(test_jumps),
         cmocka_unit_test(test_no_jump_any_more),
