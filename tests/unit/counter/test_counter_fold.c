@@ -339,7 +339,8 @@ static void what_was_refused_goes_on_in_a_later_round(void **state)
     scene.step = 1;
     fail_round();
     assert_true(oldest()->row.fold_waits);
-    oldest()->row.merge_us = row->merges_us = 1;
+    oldest()->row.merge_us = 1;
+    row->merges_us = 1;
     assert_true(row_images_wanted(row));
     scene.space->dumps.stops = 0;
     space_round(scene.space);

@@ -131,7 +131,8 @@ static void scene_end(void)
     phantoms_destroy(twin);
     phantoms_destroy(again);
     scene.later = 0;
-    cold_oldest(scene.space.engine)->row.merge_us = row_here()->merges_us = 1;
+    cold_oldest(scene.space.engine)->row.merge_us = 1;
+    row_here()->merges_us = 1;
     while (phantom_dump_lines(oldest()) <= dict_places(phantom_dump_overlay(oldest(), 1)) / 2) {
         add();
     }
