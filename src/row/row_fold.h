@@ -3,14 +3,14 @@
  * be tens of MiB of them, which nobody is to wait for, so it is done in steps, and the table is
  * used in between as during the merge: no other merge of it begins, and who waits for room waits.
  *
- *     inside the barrier   the older overlay, which does not change, is copied into a wider one, a
- *                          piece at a time, unless it has room for both; the memory that both will
- *                          use is made resident, which took most of a stop
- *     in a stop            the wider one takes the older one's place, and from here on changes:
- * what is new comes to it. Only an id that the newer overlay speaks of is changed there. So the
- * newer one does not grow any more, and whatever comes meanwhile, the end comes in stops of its own
- * some of the newer one moves into the older one in the last of them  the newer one is empty, and
- * goes
+ * - Inside the barrier the older overlay, which does not change, is copied into a wider one, a
+ *   piece at a time, unless it has room for both; and the memory that both will use is made
+ *   resident, which took most of a stop.
+ * - In a stop the wider one takes the older one's place, and from here on it changes: what is new
+ *   comes to it, and only an id that the newer overlay speaks of is changed there. So that one does
+ *   not grow any more, and whatever comes meanwhile, the end comes.
+ * - In stops of its own some of the newer one moves into the older one. In the last of them the
+ *   newer one is empty, and goes.
  *
  * Readers ask the newer one first all the while. No file knows of it: an image has both overlays
  * (table_kind.section), and replay does not move anything.
