@@ -263,7 +263,9 @@ struct row_region *row_region_obtain(struct row *row, uint64_t bytes)
         return row_part_region(row, bytes);
     }
     struct row_region *region = take(row, bytes, bytes);
+    row_lock(row); /* the keeper may be taking one away */
     bool full = row->region_count == ROW_REGIONS_MAX;
+    row_unlock(row);
     if (region == NULL && (!full || drop_one(row, true))) {
         region = make_region(bytes);
         if (region == NULL) {
