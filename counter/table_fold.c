@@ -9,21 +9,11 @@
 #include "counter/table_private.h"
 #include "row/row_fold.h"
 
-#define FOLD_STEP    64u /* entries of one step of the walk, or buckets */
-#define FOLD_EMPTIES 16u /* so many buckets without an entry cost as much as a record */
-
 /* ---- room for both ---- */
-
-/* Well below what a dict takes. */
-static bool dict_has_room(const struct dict *into, const struct dict *from)
-{
-    uint64_t more = dict_count(from);
-    return more == 0 || 4 * (dict_count(into) + more) <= 3 * dict_places(into);
-}
 
 static bool table_fold_has_room(const struct table_overlay *into, const struct table_overlay *from)
 {
-    return dict_has_room(into->extend, from->extend) && dict_has_room(into->aux, from->aux);
+    return row_fold_has_room(into->extend, from->extend) && row_fold_has_room(into->aux, from->aux);
 }
 
 /* ---- before anything moves ---- */
@@ -112,8 +102,7 @@ static bool table_fold_begin(struct counter_table *t)
 
 struct moving {
     struct counter_table *table;
-    unsigned moved;
-    bool refused; /* memory */
+    struct row_fold_moved moved;
 };
 
 static void table_fold_record(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
@@ -123,32 +112,22 @@ static void table_fold_record(void *context, uint64_t id, uint8_t sub, const uin
     struct table_record record;
     (void)sub;
     (void)value;
-    if (moving->refused) {
+    if (moving->moved.refused) {
         return;
     }
     table_overlay_get(t, t->overlay, id, table_subs_all(&t->schema), &record);
-    moving->refused = !table_overlay_put_grow(t, t->older, id, &record);
-    if (!moving->refused) {
+    moving->moved.refused = !table_overlay_put_grow(t, t->older, id, &record);
+    if (!moving->moved.refused) {
         table_overlay_forget(t, t->overlay, id);
-        moving->moved++;
+        moving->moved.entries++;
     }
 }
 
-/* Looks at `most` records, or at so many buckets that it takes as long. */
 static bool table_fold_move(struct counter_table *t, unsigned most)
 {
-    const struct dict *from = t->overlay->extend;
     struct moving moving = {.table = t};
-    unsigned steps = 0;
-    while (!moving.refused && dict_count(from) > 0 &&
-           moving.moved + steps * FOLD_STEP / FOLD_EMPTIES < most) {
-        size_t step = most - moving.moved < FOLD_STEP ? most - moving.moved : FOLD_STEP;
-        if (!dict_walk(from, &t->fold.at, step, table_fold_record, &moving)) {
-            t->fold.at = 0; /* where a replay has grown it, some were passed over */
-        }
-        steps++;
-    }
-    return !moving.refused;
+    return row_fold_move(t->overlay->extend, &t->fold.at, most, table_fold_record, &moving,
+                         &moving.moved);
 }
 
 static void table_fold_end(struct counter_table *t)

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "counter/table_private.h"
 #include "row/row_cold.h"
+#include "row/row_fold.h"
 #include "store/dict_image.h"
 
 #define OVERLAY_SHARE     32u         /* of the table's bytes: each of both dicts */
@@ -83,25 +84,14 @@ struct table_overlay *table_overlay_create_tap(const struct counter_table *t,
     return create(t, cold, bytes, bytes);
 }
 
-/* Bytes of a pool like that one, or wider: half of its places take so many entries. */
-static uint64_t wide_bytes(const struct dict *like, uint64_t entries)
-{
-    uint64_t bytes = dict_pool_bytes(like);
-    bytes += bytes / 15; /* its levels: 15/16 of a power of two, which a dict takes */
-    for (uint64_t places = dict_places(like); places < 2 * entries; places *= 2) {
-        bytes *= 2;
-    }
-    return bytes;
-}
-
 struct table_overlay *table_overlay_create_wide(const struct counter_table *t,
                                                 const struct table_overlay *like,
                                                 const struct table_overlay *more)
 {
     uint64_t extend = dict_count(like->extend) + dict_count(more->extend);
     uint64_t aux = dict_count(like->aux) + dict_count(more->aux);
-    struct table_overlay *overlay =
-        create(t, like->cold, wide_bytes(like->extend, extend), wide_bytes(like->aux, aux));
+    struct table_overlay *overlay = create(t, like->cold, row_fold_pool_bytes(like->extend, extend),
+                                           row_fold_pool_bytes(like->aux, aux));
     if (overlay) {
         overlay->pool_bytes = like->pool_bytes; /* the next one need not be wider for that */
     }

@@ -13,9 +13,7 @@
 #define DUMP_MAGIC      0x70686475u /* "phdu" */
 #define SUBS            2           /* keys of the older overlay and of the present one differ */
 #define LINES_A_PAGE    (TABLE_FILE_PAGE_BYTES / PHANTOM_LINE_BYTES)
-#define FOLD_STEP       64u /* lines of one step of the walk, or buckets */
-#define FOLD_EMPTIES    16u /* so many buckets without a line cost as much as a line */
-#define CROWDED_DIVISOR 2   /* more than one place in this many is taken */
+#define CROWDED_DIVISOR 2 /* more than one place in this many is taken */
 
 _Static_assert(PHANTOM_LINE_BYTES <= DICT_VALUE_MAX, "a line is a value");
 _Static_assert(PHANTOM_OVERLAY_BYTES_MIN >= DICT_POOL_MIN, "a dict can be that small");
@@ -338,22 +336,11 @@ struct dict *phantom_dump_give_up(struct phantom_dump *dump)
 
 /* ---- both overlays become one again ---- */
 
-static bool phantom_fold_has_room(const struct dict *into, const struct dict *from)
-{
-    uint64_t more = from ? dict_count(from) : 0; /* well below what a dict takes */
-    return more == 0 || 4 * (dict_count(into) + more) <= 3 * dict_places(into);
-}
-
 /* With room for the lines of both in half of its places. */
 static struct dict *phantom_fold_widen(const struct dict *older, const struct dict *newer)
 {
     uint64_t lines = dict_count(older) + dict_count(newer);
-    uint64_t bytes = dict_pool_bytes(older);
-    bytes += bytes / 15; /* its levels: 15/16 of a power of two, which a dict takes */
-    for (uint64_t places = dict_places(older); places < 2 * lines; places *= 2) {
-        bytes *= 2;
-    }
-    return dict_create(PHANTOM_LINE_BYTES, bytes, clock_random());
+    return dict_create(PHANTOM_LINE_BYTES, row_fold_pool_bytes(older, lines), clock_random());
 }
 
 static void phantom_fold_copy(void *context, uint64_t line, uint8_t sub, const uint64_t *value)
@@ -384,7 +371,7 @@ enum row_fold phantom_dump_fold_prepare(struct phantom_dump *dump)
     if (fold->moves || fold->ready) {
         return ROW_FOLD_MOVE;
     }
-    if (!fold->wider && !phantom_fold_has_room(dump->older, newer)) {
+    if (!fold->wider && !row_fold_has_room(dump->older, newer)) {
         fold->wider = phantom_fold_widen(dump->older, newer);
         fold->refused = !fold->wider;
         fold->resident = false;
@@ -399,7 +386,7 @@ static bool phantom_fold_begin(struct phantom_dump *dump, struct dict **spent)
 {
     struct dict *wider = dump->fold.wider;
     bool begins = dump->fold.ready &&
-                  phantom_fold_has_room(wider ? wider : dump->older, atomic_load(&dump->overlay));
+                  row_fold_has_room(wider ? wider : dump->older, atomic_load(&dump->overlay));
     *spent = wider;
     if (begins && wider) {
         *spent = dump->older;
@@ -415,8 +402,7 @@ static bool phantom_fold_begin(struct phantom_dump *dump, struct dict **spent)
 struct moving {
     struct phantom_dump *dump;
     struct dict *from;
-    unsigned moved;
-    bool refused; /* memory */
+    struct row_fold_moved moved;
 };
 
 static void phantom_fold_line(void *context, uint64_t line, uint8_t sub, const uint64_t *value)
@@ -429,28 +415,20 @@ static void phantom_fold_line(void *context, uint64_t line, uint8_t sub, const u
         words[i] = value[i];
     }
     or_line(dump->older, line, older_sub(dump), words);
-    moving->refused = moving->refused || !put_growing(&dump->older, line, older_sub(dump), words);
-    if (!moving->refused) {
+    moving->moved.refused =
+        moving->moved.refused || !put_growing(&dump->older, line, older_sub(dump), words);
+    if (!moving->moved.refused) {
         dict_delete(moving->from, line, sub);
         give_back(dump, before + 1 - dict_count(dump->older)); /* it stood in both */
-        moving->moved++;
+        moving->moved.entries++;
     }
 }
 
-/* Looks at `most` lines, or at so many buckets that it takes as long. */
 static bool phantom_fold_move(struct phantom_dump *dump, unsigned most)
 {
     struct moving moving = {.dump = dump, .from = atomic_load(&dump->overlay)};
-    unsigned steps = 0;
-    while (!moving.refused && dict_count(moving.from) > 0 &&
-           moving.moved + steps * FOLD_STEP / FOLD_EMPTIES < most) {
-        size_t step = most - moving.moved < FOLD_STEP ? most - moving.moved : FOLD_STEP;
-        if (!dict_walk(moving.from, &dump->fold.at, step, phantom_fold_line, &moving)) {
-            dump->fold.at = 0; /* where a replay has grown it, some were passed over */
-        }
-        steps++;
-    }
-    return !moving.refused;
+    return row_fold_move(moving.from, &dump->fold.at, most, phantom_fold_line, &moving,
+                         &moving.moved);
 }
 
 static struct dict *phantom_fold_end(struct phantom_dump *dump)

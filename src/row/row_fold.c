@@ -7,6 +7,9 @@
 #include "row/row_data.h"
 #include "row/row_private.h"
 
+#define FOLD_STEP    64u /* entries of one step of the walk, or buckets */
+#define FOLD_EMPTIES 16u /* so many buckets without an entry cost as much as one */
+
 void row_fold_begin(struct row *row, struct row_table *table)
 {
     CHECK(table->merging && !table->folding);
@@ -100,4 +103,38 @@ void row_fold_all(struct row *row)
     while (next != ROW_FOLD_DONE) {
         next = row_fold_step(row, next == ROW_FOLD_MOVE);
     }
+}
+
+/* ---- for kinds of tables ---- */
+
+/* Well below what a dict takes. */
+bool row_fold_has_room(const struct dict *into, const struct dict *from)
+{
+    uint64_t more = from != NULL ? dict_count(from) : 0;
+    return more == 0 || 4 * (dict_count(into) + more) <= 3 * dict_places(into);
+}
+
+uint64_t row_fold_pool_bytes(const struct dict *like, uint64_t entries)
+{
+    uint64_t bytes = dict_pool_bytes(like);
+    bytes += bytes / 15; /* its levels: 15/16 of a power of two, which a dict takes */
+    for (uint64_t places = dict_places(like); places < 2 * entries; places *= 2) {
+        bytes *= 2;
+    }
+    return bytes;
+}
+
+bool row_fold_move(const struct dict *from, uint64_t *at, unsigned most, dict_visit *visit,
+                   void *context, const struct row_fold_moved *moved)
+{
+    unsigned steps = 0;
+    while (!moved->refused && dict_count(from) > 0 &&
+           moved->entries + steps * FOLD_STEP / FOLD_EMPTIES < most) {
+        size_t step = most - moved->entries < FOLD_STEP ? most - moved->entries : FOLD_STEP;
+        if (!dict_walk(from, at, step, visit, context)) {
+            *at = 0; /* where a replay has grown it, some were passed over */
+        }
+        steps++;
+    }
+    return !moved->refused;
 }

@@ -24,6 +24,9 @@
 #define ROLLCALL_ROW_ROW_FOLD_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "base/dict.h"
 
 struct row;
 struct row_table;
@@ -48,6 +51,25 @@ enum row_fold {
 enum row_fold row_fold_step(struct row *row, bool stopped);
 /* All steps. Nobody else there. */
 void row_fold_all(struct row *row);
+
+/* ---- for kinds of tables ---- */
+
+/* Returns whether what a dict has goes into another, with room to spare. from NULL: yes. */
+bool row_fold_has_room(const struct dict *into, const struct dict *from);
+/* Bytes of a pool like that one, or wider: half of its places take so many entries. */
+uint64_t row_fold_pool_bytes(const struct dict *like, uint64_t entries);
+
+/* What a visit moves, kept by it: it stops where memory is refused. */
+struct row_fold_moved {
+    unsigned entries;
+    bool refused;
+};
+/*
+ * Has a visit move `most` entries out of a dict, from *at on, or look at so many buckets that it
+ * takes as long. False: memory was refused. Stopped.
+ */
+bool row_fold_move(const struct dict *from, uint64_t *at, unsigned most, dict_visit *visit,
+                   void *context, const struct row_fold_moved *moved);
 
 /* ---- for the row; all stopped ---- */
 
