@@ -89,6 +89,17 @@ bool journal_chain_is_of_this_run(const struct journal_chain *chain,
     return chain->boot != 0 && found->header.boot == chain->boot;
 }
 
+bool journal_chain_is_cut(const struct journal_found *found, uint64_t closed_at)
+{
+    const struct journal_header *header = &found->header;
+    const uint64_t told[] = {found->mark.durable, header->durable, closed_at};
+    bool cut = found->size < journal_offset_of(header, found->end);
+    for (size_t i = 0; i < sizeof(told) / sizeof(*told) && cut; i++) {
+        cut = told[i] < header->start || journal_offset_of(header, told[i]) != found->size;
+    }
+    return cut;
+}
+
 /* Takes the sound ones, which stand in the order of their numbers. */
 static void build_live(struct journal_chain *chain)
 {

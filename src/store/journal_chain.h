@@ -13,6 +13,7 @@
 #ifndef ROLLCALL_STORE_JOURNAL_CHAIN_H
 #define ROLLCALL_STORE_JOURNAL_CHAIN_H
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,6 +60,13 @@ const struct journal_found *journal_chain_unsound(const struct journal_chain *ch
  * it. */
 bool journal_chain_is_of_this_run(const struct journal_chain *chain,
                                   const struct journal_found *found);
+
+/* Returns whether a live one's file has lost its end. It is made whole, and shortened only to where
+ * the stream ends, as a mark or a clean end then says. `closed_at`: LSN after the clean end that is
+ * its last record; 0: that is another. */
+bool journal_chain_is_cut(const struct journal_found *found, uint64_t closed_at);
+#define JOURNAL_CUT_WORDS                                                                          \
+    "the file is cut short: it has %" PRIu64 " bytes, its header says %" PRIu64
 
 /* Reads and decodes the header page of an open segment. Returns what pread did: -1 with errno. */
 int journal_page_read(struct vfs *vfs, int fd, struct journal_found *found);

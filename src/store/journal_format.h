@@ -9,8 +9,8 @@
  *       1024    40  mark 0 \ how far the stream has come; written in turn. Each has its own sector,
  *       2048    40  mark 1 / so that a power cut leaves the other one whole
  *       4096     .  records, without a gap; the record with LSN x at 4096 + x - start
- *     All else below 4096 is zero. The file may be shorter than the header says: what is missing
- *     counts as zero.
+ *     All else below 4096 is zero. The file may be shorter than the header says: where the stream
+ *     ends for good, with a clean end or below a mark's durable LSN. Else it has been cut.
  *
  *     header
  *          0     8  magic "RCjournl"

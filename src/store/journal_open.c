@@ -121,7 +121,6 @@ static bool journal_open_take_over(struct journal *journal, const struct journal
 /* Cuts the room after the end of the last segment, if it has some: nothing comes there any more. */
 static void cut_previous(struct journal *journal, const struct journal_link *link)
 {
-    const struct vfs_functions *file = journal->vfs->functions;
     const struct journal_segment *last = journal->first;
     char name[JOURNAL_NAME_MAX];
     while (last && last->header.number != link->number) {
@@ -133,11 +132,8 @@ static void cut_previous(struct journal *journal, const struct journal_link *lin
     journal_name(name, last->header.start);
     int fd = vfs_open_in(journal->vfs, journal->directory, name, O_RDWR);
     if (fd >= 0) {
-        uint64_t used = journal_offset_of(&last->header, last->end);
-        if (file->size(journal->vfs, fd) > (int64_t)used) {
-            file->truncate(journal->vfs, fd, used);
-        }
-        file->close(journal->vfs, fd);
+        journal_segment_shorten(journal, fd, last->header.start, last->end);
+        journal->vfs->functions->close(journal->vfs, fd);
     }
 }
 
@@ -427,11 +423,8 @@ static bool write_clean_end(struct journal *journal)
  * one of it fails nothing is lost but that. */
 static void leave_segment(struct journal *journal)
 {
-    const struct vfs_functions *file = journal->vfs->functions;
     const struct journal_segment *current = journal->current;
-    file->truncate(journal->vfs, current->fd,
-                   journal_offset_of(&current->header, journal->run.end));
-    file->fdatasync(journal->vfs, current->fd);
+    journal_segment_shorten(journal, current->fd, current->header.start, journal->run.end);
 }
 
 void journal_close(struct journal *journal)

@@ -186,10 +186,13 @@ bool journal_segment_again(struct journal *journal, bool after_sync);
 bool journal_segment_write(struct journal *journal, int fd, const struct journal_header *header,
                            uint64_t from, uint64_t until);
 /* Notes what is durable in a segment; it need not succeed. The sync thread, or nobody else. */
-void journal_segment_mark(struct journal *journal, struct journal_segment *segment,
+bool journal_segment_mark(struct journal *journal, struct journal_segment *segment,
                           uint64_t durable, bool sealed);
 /* The same for one that is not open. */
 void journal_segment_seal(struct journal *journal, const char *name, uint64_t durable);
+/* Gives back the room after the durable end of a segment, open as fd, once a durable mark of that
+ * end says that it is one. */
+void journal_segment_shorten(struct journal *journal, int fd, uint64_t start, uint64_t end);
 bool journal_unlink(struct journal *journal, const char *name); /* true also if it is not there */
 
 /* ---- journal_room.c; the sync thread's ---- */

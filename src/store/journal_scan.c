@@ -38,6 +38,7 @@ struct reader {
     uint64_t at;  /* LSN after the last sound record */
     uint64_t sum; /* of the present segment up to there */
     bool closed;  /* the last record was a clean end */
+    bool ran_out; /* the file ends where the next record does not yet */
     const char *why;
 };
 
@@ -49,7 +50,7 @@ static bool open_segment(struct reader *reader, const struct journal_found *segm
     reader->segment = segment;
     reader->at = segment->header.start;
     reader->sum = 0;
-    reader->closed = false;
+    reader->closed = reader->ran_out = false;
     reader->window_bytes = 0;
     reader->fd = vfs_open_in(reader->vfs, reader->directory, segment->name, O_RDONLY);
     return reader->fd >= 0;
@@ -78,12 +79,19 @@ static enum step bad(struct reader *reader, const char *why)
     return STEP_BAD;
 }
 
+/* Notes whether the file has less than so many bytes more. */
+static void note_file_end(struct reader *reader, uint64_t bytes)
+{
+    uint64_t end = journal_offset_of(&reader->segment->header, reader->at + bytes);
+    reader->ran_out = end > reader->segment->size;
+}
+
 /* Looks at a record that is whole in the window. */
 static enum step judge_record(struct reader *reader, const unsigned char *bytes, uint64_t word)
 {
     uint64_t whole = journal_word_bytes(word);
     uint64_t left = journal_end_of(&reader->segment->header) - reader->at;
-    if (whole > left || reader->at + whole > reader->segment->end) {
+    if (whole > left || reader->at + whole > reader->segment->end || reader->ran_out) {
         return bad(reader, "a record is longer than what is left");
     }
     if ((uint32_t)word != journal_record_checksum(bytes, reader->at)) {
@@ -132,6 +140,7 @@ static enum step read_record(struct reader *reader)
         return STEP_FAILED;
     }
     memcpy(&word, reader->window + (reader->at - reader->window_lsn), sizeof(word));
+    note_file_end(reader, JOURNAL_UNIT);
     if (word == 0) {
         return STEP_NOTHING;
     }
@@ -142,6 +151,7 @@ static enum step read_record(struct reader *reader)
     if (!fill_window(reader, reader->at, whole)) {
         return STEP_FAILED;
     }
+    note_file_end(reader, whole);
     const unsigned char *bytes = reader->window + (reader->at - reader->window_lsn);
     enum step step = judge_record(reader, bytes, word);
     if (step != STEP_GO_ON) {
@@ -263,6 +273,19 @@ static enum journal_scan_end failed(struct reader *reader)
     return JOURNAL_SCAN_FAILED;
 }
 
+static bool is_cut(const struct reader *reader)
+{
+    return journal_chain_is_cut(reader->segment, reader->closed ? reader->at : 0);
+}
+
+static enum journal_scan_end cut_short(struct reader *reader)
+{
+    char why[WHY_TEXT_MAX];
+    snprintf(why, sizeof(why), JOURNAL_CUT_WORDS, reader->segment->size,
+             reader->segment->header.bytes);
+    return damaged_here(reader, why);
+}
+
 /* Counts the sound records of a segment from an LSN on. False: its file cannot be read. */
 static bool count_sound_in(struct reader *reader, const struct journal_found *segment,
                            uint64_t from, struct salvage_found *behind)
@@ -319,6 +342,9 @@ static enum journal_scan_end torn(struct reader *reader, enum step step, size_t 
     if (!look_behind(reader, index, &behind)) {
         return failed(reader);
     }
+    if (behind.records == 0 && is_cut(reader)) {
+        return cut_short(reader);
+    }
     if (behind.records > 0 && behind.first == reader->at) {
         behind = (struct salvage_found){0}; /* it was being written: a daemon is at work */
     }
@@ -371,6 +397,9 @@ static enum journal_scan_end break_off(struct reader *reader, enum step step, si
     bool last = index + 1 == reader->chain.live_count;
     bool full = reader->at == journal_end_of(&reader->segment->header);
     bool marked = reader->at < scan->durable || reader->at < reader->chain.written;
+    if (reader->ran_out && is_cut(reader)) {
+        return cut_short(reader);
+    }
     if (full && (marked || (last && reader->segment->mark.sealed))) {
         return missing(reader, reader->at);
     }
@@ -387,7 +416,7 @@ static enum journal_scan_end break_off(struct reader *reader, enum step step, si
     if (reader->at < scan->from) {
         return damaged_here(reader, "the stream ends below where it is to be read from");
     }
-    if (reader->closed && last && step == STEP_NOTHING) {
+    if (reader->closed && last && step == STEP_NOTHING && !is_cut(reader)) {
         return JOURNAL_SCAN_CLEAN;
     }
     return torn(reader, step, index);

@@ -280,7 +280,7 @@ bool journal_segment_again(struct journal *journal, bool after_sync)
 
 /* ---- marks ---- */
 
-void journal_segment_mark(struct journal *journal, struct journal_segment *segment,
+bool journal_segment_mark(struct journal *journal, struct journal_segment *segment,
                           uint64_t durable, bool sealed)
 {
     unsigned char bytes[JOURNAL_MARK_BYTES];
@@ -289,9 +289,8 @@ void journal_segment_mark(struct journal *journal, struct journal_segment *segme
                                 .serial = ++segment->mark_serial,
                                 .sealed = sealed};
     uint64_t offset = journal_mark_encode(&segment->header, &mark, bytes);
-    if (vfs_write_all(journal->vfs, segment->fd, bytes, sizeof(bytes), offset) && sealed) {
-        journal->vfs->functions->fdatasync(journal->vfs, segment->fd);
-    }
+    return vfs_write_all(journal->vfs, segment->fd, bytes, sizeof(bytes), offset) &&
+           (!sealed || journal->vfs->functions->fdatasync(journal->vfs, segment->fd) == 0);
 }
 
 void journal_segment_seal(struct journal *journal, const char *name, uint64_t durable)
@@ -311,6 +310,22 @@ void journal_segment_seal(struct journal *journal, const char *name, uint64_t du
         journal_segment_mark(journal, &segment, durable, true);
     }
     file->close(journal->vfs, fd);
+}
+
+void journal_segment_shorten(struct journal *journal, int fd, uint64_t start, uint64_t end)
+{
+    const struct vfs_functions *file = journal->vfs->functions;
+    struct journal_found found = {.name_start = start};
+    if (journal_page_read(journal->vfs, fd, &found) != 0 || found.state != JOURNAL_PAGE_SOUND) {
+        return;
+    }
+    struct journal_segment segment = {
+        .header = found.header, .mark_serial = found.mark.serial, .fd = fd};
+    uint64_t used = journal_offset_of(&found.header, end);
+    bool told = found.mark.durable >= end || journal_segment_mark(journal, &segment, end, false);
+    if (told && file->fdatasync(journal->vfs, fd) == 0 && found.size > used) {
+        file->truncate(journal->vfs, fd, used);
+    }
 }
 
 /* ---- deleting ---- */

@@ -1,6 +1,6 @@
 /*
- * segment.c: makes a journal's segment of records that were received: header page, records as they
- * come on standard input.
+ * segment.c: makes a journal's segment of records that were received: header page with a mark that
+ * all are durable, records as they come on standard input.
  *
  *     tests/repl/segment DIRECTORY LSN EPOCH < RECORDS
  */
@@ -22,6 +22,7 @@ int main(int argc, char **argv)
 {
     static char page[JOURNAL_PAGE_BYTES], piece[PIECE_BYTES];
     char name[JOURNAL_NAME_MAX], path[4096];
+    unsigned char mark_bytes[JOURNAL_MARK_BYTES];
     size_t got;
 
     if (argc != 4) {
@@ -41,8 +42,13 @@ int main(int argc, char **argv)
     }
     journal_page_encode(&header, page);
     fwrite(page, 1, sizeof(page), file);
+    struct journal_mark mark = {.durable = header.start, .serial = 1};
     while ((got = fread(piece, 1, sizeof(piece), stdin)) > 0) {
         fwrite(piece, 1, got, file);
+        mark.durable += got;
     }
+    uint64_t offset = journal_mark_encode(&header, &mark, mark_bytes);
+    fseek(file, (long)offset, SEEK_SET);
+    fwrite(mark_bytes, 1, sizeof(mark_bytes), file);
     return fclose(file) == 0 ? 0 : 1;
 }

@@ -35,7 +35,9 @@ struct mending {
     struct gap gap;
     uint64_t mends; /* gaps, and records beyond MENDS_MAX are lost without a try */
     uint64_t sound_records, sound_bytes;
-    bool lost; /* some record is */
+    bool lost;         /* some record is */
+    uint64_t sound_to; /* after the last sound record of the segment */
+    bool closed;       /* that is a clean end */
 };
 
 /* ---- writing ---- */
@@ -195,6 +197,12 @@ static uint64_t mend_record(struct mending *m, struct salvage *salvage,
 
 /* ---- one segment ---- */
 
+static void note_sound(struct mending *m, uint64_t sound_to, uint8_t type)
+{
+    m->sound_to = sound_to;
+    m->closed = type == JOURNAL_CLOSED;
+}
+
 /* Returns how far the stream must go in this segment, if nothing sound follows. */
 static uint64_t end_wanted(const struct mending *m, uint64_t from)
 {
@@ -210,6 +218,7 @@ static bool take_item(struct mending *m, struct salvage *salvage, enum salvage_s
 {
     uint64_t drop_from = m->repair->options->drop_from;
     if (step == SALVAGE_RECORD) {
+        note_sound(m, item->lsn + item->bytes, item->record.type);
         m->sound_records++;
         m->sound_bytes += item->bytes;
         if (item->lsn >= drop_from) {
@@ -224,11 +233,39 @@ static bool take_item(struct mending *m, struct salvage *salvage, enum salvage_s
     if (step == SALVAGE_GAP && !torn && item->lsn < drop_from && m->gap.from == m->gap.to) {
         uint64_t mended = mend_record(m, salvage, item);
         if (mended > 0) {
+            note_sound(m, item->lsn + mended, JOURNAL_PAD);
             salvage_seek(salvage, item->lsn + mended);
             return !m->repair->failed;
         }
     }
     return note_gap(m, item->lsn, to, item->why ? item->why : "there is no record");
+}
+
+static bool make_whole(struct mending *m, uint64_t size)
+{
+    const struct vfs_functions *file = m->repair->vfs->functions;
+    const struct repair_segment *segment = m->segment;
+    m->repair->repairs++;
+    repair_say(m->repair,
+               "%s/%s: " JOURNAL_CUT_WORDS "; its end is made again, empty: from LSN %" PRIu64
+               " on changes may be missing",
+               m->repair->options->directory, segment->name, size, segment->header.bytes,
+               m->sound_to);
+    return m->fd < 0 ||
+           file->truncate(m->repair->vfs, m->fd,
+                          journal_offset_of(&segment->header, segment->end)) == 0 ||
+           repair_fail(m->repair, segment->name, "made longer");
+}
+
+/* After its last record. */
+static bool mend_end(struct mending *m, uint64_t size)
+{
+    const struct journal_found found = {.header = m->segment->header,
+                                        .mark = m->segment->mark,
+                                        .end = m->segment->end,
+                                        .size = size};
+    bool cut = journal_chain_is_cut(&found, m->closed ? m->sound_to : 0);
+    return (!cut || make_whole(m, size)) && end_gap(m);
 }
 
 static bool mend_there(struct mending *m)
@@ -245,6 +282,7 @@ static bool mend_there(struct mending *m)
     salvage_trust(&salvage, &m->segment->header);
     salvage.mark = m->segment->mark;
     salvage.end = m->segment->end;
+    note_sound(m, m->segment->header.start, JOURNAL_PAD);
     while (mended && (step == SALVAGE_RECORD || step == SALVAGE_GAP)) {
         step = salvage_next(&salvage, &item);
         if (step == SALVAGE_FAILED) {
@@ -253,8 +291,9 @@ static bool mend_there(struct mending *m)
             mended = take_item(m, &salvage, step, &item);
         }
     }
+    uint64_t size = salvage.size;
     salvage_fini(&salvage);
-    return mended && end_gap(m);
+    return mended && mend_end(m, size);
 }
 
 /* The header's page, with the mark it had. */

@@ -111,20 +111,29 @@ static void read_through(struct look *look, const struct journal_found *found,
 {
     struct salvage_item item;
     enum salvage_step step;
-    bool damage;
+    uint64_t closed_at = 0;
+    bool damage, cut = false;
     do {
         step = salvage_next(segment, &item);
         look->verify->count.records +=
             step == SALVAGE_RECORD && item.record.type >= JOURNAL_TYPES_RESERVED;
-        damage = step == SALVAGE_GAP && is_damage(look, &item);
+        bool ends = step == SALVAGE_END || (step == SALVAGE_GAP && !item.resumes);
+        cut = ends && journal_chain_is_cut(found, closed_at);
+        damage = step == SALVAGE_GAP && is_damage(look, &item) && !cut;
         if (damage) {
             verify_journal_say_gap(look, found->name, segment, &item);
         }
+        closed_at = step == SALVAGE_RECORD && item.record.type == JOURNAL_CLOSED
+                        ? item.lsn + item.bytes
+                        : 0;
     } while (step == SALVAGE_RECORD || damage);
     uint64_t offset = journal_offset_of(&segment->header, item.lsn);
     if (step == SALVAGE_FAILED) {
         finding_at(look, found->name, offset, "cannot be read: %s; check the disk",
                    strerror(errno));
+    } else if (cut) {
+        finding_at(look, found->name, offset, JOURNAL_CUT_WORDS " (LSN %" PRIu64 ")", found->size,
+                   found->header.bytes, item.lsn);
     } else if (step == SALVAGE_END && item.lsn < found->end && is_damage(look, &item)) {
         finding_at(look, found->name, offset, "there is no record (LSN %" PRIu64 ")", item.lsn);
     }
@@ -143,7 +152,10 @@ static void look_into(struct look *look, const struct journal_found *found)
         return;
     }
     if (segment.state == JOURNAL_PAGE_SOUND) {
-        segment.end = found->end;
+        uint64_t room = found->size > JOURNAL_PAGE_BYTES ? found->size - JOURNAL_PAGE_BYTES : 0;
+        uint64_t left = found->header.start + room / JOURNAL_UNIT * JOURNAL_UNIT;
+        segment.end =
+            left < found->end ? left : found->end; /* zeroes stand for what is not there */
         read_through(look, found, &segment);
     }
     salvage_fini(&segment);

@@ -248,6 +248,44 @@ static void test_cut_short(void **state)
     assert_int_equal(repair_run_records(run).count, data->records - 20);
 }
 
+/* Nothing says how far it went: its end is empty, even where zeroes of a record were cut off. */
+static void test_made_whole(void **state)
+{
+    static const unsigned bytes_left[] = {8, 0, 5};
+    struct said_run *run = *state;
+    struct data *data = run->data;
+    char text[200];
+    forget_files(data, REPAIR_CAPACITY);
+    lower_marks(data, DATA_SEGMENTS, LAST_START);
+    uint64_t end = data->end_lsn;
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t lsn = data->end_lsn = end - (20 + i) * data->record_bytes;
+        uint64_t left = repair_run_offset(LAST, lsn) + bytes_left[i];
+        left -= i == 2 ? JOURNAL_UNIT : 0; /* within the zeroes that the record ends with */
+        data_truncate(data, data->segment[LAST], left);
+        repair_run_whole(run);
+        snprintf(text, sizeof(text),
+                 "/%s: the file is cut short: it has %llu bytes, its header says %llu; its end is "
+                 "made again, empty: from LSN %llu on changes may be missing\n",
+                 data->segment[LAST], (unsigned long long)left,
+                 (unsigned long long)DATA_SEGMENT_BYTES, (unsigned long long)lsn);
+        repair_run_has(run, text);
+        repair_run_lacks(run, ": lost");
+        assert_int_equal(data_size(data, data->segment[LAST]), DATA_SEGMENT_BYTES);
+        assert_int_equal(repair_run_records(run).count, data->records - 20 - i);
+    }
+}
+
+/* A clean end says that nothing followed, even if marks do not. */
+static void test_clean_end_is_whole(void **state)
+{
+    struct said_run *run = *state;
+    lower_marks(run->data, DATA_SEGMENTS, LAST_START);
+    damage_record(run, 0, run->data->second_lsn);
+    repair_run_whole(run);
+    repair_run_lacks(run, "cut short");
+}
+
 /* A record that a kill has torn is no loss: all that is known to have been ends before it, and so
  * do records above that. */
 static void test_torn_end(void **state)
@@ -472,6 +510,8 @@ int main(void)
         REPAIR_RUN_TEST(test_last_is_gone),
         REPAIR_RUN_TEST(test_reach_is_the_end),
         REPAIR_RUN_TEST(test_cut_short),
+        REPAIR_RUN_TEST(test_made_whole),
+        REPAIR_RUN_TEST(test_clean_end_is_whole),
         REPAIR_RUN_TEST(test_torn_end),
         REPAIR_RUN_TEST(test_first_record),
         REPAIR_RUN_TEST(test_gaps_that_meet),

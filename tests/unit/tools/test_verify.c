@@ -89,12 +89,22 @@ static void test_sound(void **state)
     assert_string_equal(run->said.out_text, "");
 }
 
+static void has_cut(struct said_run *run, uint64_t bytes)
+{
+    char text[100];
+    snprintf(text, sizeof(text),
+             ": the file is cut short: it has %llu bytes, its header says %llu ",
+             (unsigned long long)bytes, (unsigned long long)DATA_SEGMENT_BYTES);
+    has(run, text);
+}
+
 static void test_torn_tail(void **state)
 {
     struct said_run *run = *state;
     const char *last = run->data->segment[DATA_SEGMENTS - 1];
     uint64_t end = offset_in(DATA_SEGMENTS - 1, run->data->end_lsn);
     uint64_t behind = end + DATA_CLOSED_BYTES;
+    data_truncate(run->data, last, DATA_SEGMENT_BYTES);
     data_write(run->data, last, behind, "\x01half a record", 14);
     assert_sound(run);
     has_place(run, last, behind);
@@ -103,7 +113,7 @@ static void test_torn_tail(void **state)
     /* the mark says the clean end was there */
     assert_damaged(run, 1);
     has_place(run, last, end);
-    has(run, "there is no record");
+    has_cut(run, end);
 }
 
 /* As a kill leaves it: nothing says how far the last segment goes. */
@@ -121,8 +131,14 @@ static void test_killed(void **state)
     uint64_t end = offset_in(DATA_SEGMENTS - 1, run->data->end_lsn);
     forget_marks(run->data, last);
     data_truncate(run->data, last, end);
+    data_truncate(run->data, last, DATA_SEGMENT_BYTES);
     assert_sound(run);
     has(run, "without a clean end");
+    for (uint64_t bytes = end + 40; bytes >= end - 40; bytes--) { /* it is as long as it was made */
+        data_truncate(run->data, last, bytes);
+        assert_damaged(run, 1);
+        has_cut(run, bytes);
+    }
 }
 
 static void test_leftovers(void **state)
@@ -309,7 +325,7 @@ static void test_behind_damage(void **state)
     data_truncate(data, last, offset_in(DATA_SEGMENTS - 1, end));
     assert_damaged(run, 2);
     has_place(run, last, offset_in(DATA_SEGMENTS - 1, end));
-    has(run, "there is no record");
+    has_cut(run, offset_in(DATA_SEGMENTS - 1, end));
     data_flip(data, data->segment[1], 40);
     assert_damaged(run, 3);
     has_place(run, data->segment[1], 0);
@@ -356,6 +372,7 @@ static void test_flip_above_marks(void **state)
              (unsigned long long)(2 * data->record_bytes + DATA_CLOSED_BYTES));
     has(run, text);
     data_truncate(data, last, at + data->record_bytes);
+    data_truncate(data, last, DATA_SEGMENT_BYTES);
     verify(run);
     has(run, "torn tail of");
     said_lacks(run->said.out_text, "breaks off");
