@@ -151,15 +151,15 @@ def wait_bounded():
 
 
 def causes_of_tool(verbs):
-    """{cause: commands}; new DIRs are of each its own."""
+    """{cause: commands}; new DIRs are of each its own, and those that one has for itself while it works."""
     return {
         "done": [*((verb, "--help") for verb in verbs), ("--help",), ("-V",), ("help", "load"),
                  *of_each("$at", ("status", "top", "tables", "hot", "get", "plan", "bench", "export", "load")),
                  ("conf", "diff", "-s", "$at", "$running"), ("completion", "bash"), ("backup", "-s", "$at", "$new-1"),
                  ("restore", "$sound", "$new-2"), ("load", "-s", "$at", "liked", "-f", "csv", "-c", "id,member", "-")],
-        "sound": [("verify", "$sound"), ("repair", "$sound"), ("inspect", "$sound/MANIFEST")],
-        "damage": [("verify", "$damaged"), ("repair", "$damaged"), ("inspect", "$damaged/MANIFEST"),
-                   ("restore", "$damaged-but", "$new-3"), ("backup", "--data", "$damaged", "$new-4")],
+        "sound": [("verify", "$sound"), ("repair", "$sound-2"), ("inspect", "$sound/MANIFEST")],
+        "damage": [("verify", "$damaged"), ("repair", "$damaged-2"), ("inspect", "$damaged/MANIFEST"),
+                   ("restore", "$damaged-but", "$new-3"), ("backup", "--data", "$damaged-3", "$new-4")],
         "a wrong or failed reply": [("bench", "$shy", "--requests", "10")],
         "a negative answer": [("get", "-s", "$at", "--fail-missing", "feed:999999"),
                               ("conf", "diff", "-s", "$at", "$mine"), ("plan", "--from", "$plain")],
@@ -319,6 +319,9 @@ def main():
         files["$new-%d" % number] = "%s-%d" % (files["$new"], number)
     for name in ("$sound", "$damaged"):
         files[name + "/MANIFEST"] = os.path.join(files[name], "MANIFEST")
+    for name in ("$sound-2", "$damaged-2", "$damaged-3"):
+        of, number = name.split("-")
+        files[name] = shutil.copytree(files[of], files[of] + "-" + number)
     files["$damaged-but"] = files["$damaged"] + "-but"  # its list is sound
     shutil.copytree(files["$damaged"], files["$damaged-but"])
     shutil.copy(os.path.join(files["$sound"], "BACKUP"), files["$damaged-but"])
