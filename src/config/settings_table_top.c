@@ -143,12 +143,13 @@ static const struct settings_row top_rows[] = {
           .help = "Memory for pages that were read. Of it each counter space of role cache that "
                   "drops its oldest tables has an equal share, but no more than one of its tables "
                   "takes, for records written back below its oldest table. 0: none are kept."}},
-    /* A get of 1,024 keys may need two pages of each, and a request that needs more than fit here,
-     * none of them in the cache, is busy each time. */
+    /* A get of 1,024 keys may need two pages of each, or one of each layer, and a request that needs
+     * more than fit here, none of them in the cache, is busy each time. */
     {.option = {"cold.queue", NUMBER(cold.queue, 1, COLD_QUEUE_MAX), .initial = "4096",
                 .help = "Pages that requests may wait for at one time; beyond that they are "
-                        "refused. A get of 1,024 keys may need two pages of each key: with fewer "
-                        "than 2048 it may be refused each time."}},
+                        "refused. A get of 1,024 keys may need two pages of each key, of existence "
+                        "keys one for each layer of their tables, 16 at most: with fewer it may be "
+                        "refused each time."}},
     {.option = {"cold.overlay",
                 SIZE(cold.overlay_bytes, SETTINGS_OVERLAY_BYTES_MIN, SETTINGS_COLD_BYTES_MAX),
                 .initial = "64MiB",
