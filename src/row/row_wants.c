@@ -303,7 +303,7 @@ static bool want_layer(struct row *row, struct row_table *table)
     }
     table->layer_first = false;
     if (region == NULL) {
-        table->refused = true; /* tables are smaller now: recycling gives none of its size */
+        table->refused_layer = true; /* tables are smaller now: recycling gives none of its size */
         return false;
     }
     struct row_want want = {.base = table->base, .range = table->range, .layer_of = table};

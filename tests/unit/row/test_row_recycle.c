@@ -163,6 +163,32 @@ static void test_take_over_end(void **unused)
     fake_fini(&rows);
 }
 
+/*
+ * Tables are smaller by now, and no layer of its size can be had: its range goes on in tables of
+ * the new size.
+ */
+static void test_take_over_smaller(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin_end_taken_over(&rows);
+    struct row_config config = rows.row.config;
+    config.table_bytes /= 2;
+    config.tables *= 2;
+    row_reconfigure(&rows.row, &config, false);
+    fake_maintain(&rows);
+    uint64_t id = 201;
+    while (fake_add(&rows, id) == FAKE_ADDED) {
+        id++;
+    }
+    assert_int_equal(fake_add(&rows, id), FAKE_NO_TABLE);
+    assert_int_equal(row_last_layer(table(&rows, 0))->layer, 1);
+    assert_true(row_regions_free(&rows.row) > 0);
+    add(&rows, FIRST + 2 * FILL + 100, CAPACITY);
+    assert_true(table(&rows, 0)->closed);
+    fake_fini(&rows);
+}
+
 /* All of it deleted since: the next one opens at 0, in its place. */
 static void test_take_over_emptied(void **unused)
 {
@@ -806,6 +832,7 @@ int main(void)
         cmocka_unit_test(test_oldest),
         cmocka_unit_test(test_take_over_layered),
         cmocka_unit_test(test_take_over_end),
+        cmocka_unit_test(test_take_over_smaller),
         cmocka_unit_test(test_take_over_emptied),
         cmocka_unit_test(test_take_over_full),
         cmocka_unit_test(test_dropped),
