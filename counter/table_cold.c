@@ -11,6 +11,7 @@
 
 #include "base/fail.h"
 #include "counter/table_private.h"
+#include "row/row_fold.h"
 #include "row/row_log.h"
 #include "store/cold.h"
 #include "store/table_file.h"
@@ -219,12 +220,26 @@ static enum table_insert_result admit(struct work *w)
     return table_verdict_result(verdict);
 }
 
+/* While records move into the older overlay: returns whether that has room for what this one adds
+ * to either, and for all that is to move. */
+static bool fold_keeps_room(const struct work *w, const struct table_overlay *overlay)
+{
+    const struct counter_table *t = w->c.table;
+    bool anew = !dict_get(overlay->extend, w->c.locus->id, 0, NULL);
+    struct table_record old = {0};
+    table_record_read_aux(&old, overlay->aux, w->c.locus->id, w->record.subs);
+    bool adds = w->record.subs & ~old.subs;
+    return (!anew || row_fold_keeps_room(t->older->extend, t->overlay->extend)) &&
+           (!adds || row_fold_keeps_room(t->older->aux, t->overlay->aux));
+}
+
 static bool table_cold_put(struct work *w)
 {
     struct counter_table *t = w->c.table;
     struct table_overlay *overlay = table_overlay_of(t, w->c.locus->id);
     bool open =
         table_overlay_open(overlay, true) || dict_get(overlay->extend, w->c.locus->id, 0, NULL);
+    open = open && (LIKELY(!t->fold.moves) || fold_keeps_room(w, overlay));
     return open && table_overlay_put(t, overlay, w->c.locus->id, &w->record);
 }
 

@@ -153,6 +153,9 @@ bool phantom_dump_room(struct phantom_dump *dump, uint64_t line)
     if (dict_get(dict, line, sub, NULL)) {
         return true;
     }
+    if (UNLIKELY(sub != dump->sub) && !row_fold_keeps_room(dict, atomic_load(&dump->overlay))) {
+        return false;
+    }
     if (!charge(dump)) {
         return false;
     }

@@ -310,6 +310,7 @@ struct row {
     bool overrun_told;          /* an overrun was logged since the last dump that succeeded */
     unsigned overruns;          /* dumps in a row that changes overran (row/row_cold.h) */
     unsigned merges, folds;     /* under way; of these: folded now (row/row_fold.h) */
+    unsigned folds_put_off;     /* likewise later, as memory was refused */
     unsigned fold_records;      /* that move in one stop */
     _Atomic bool wake_due;      /* what waits for a merge is to be looked at again */
     _Atomic bool dump_wanted;   /* row_cold_wanted() */

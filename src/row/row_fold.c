@@ -22,6 +22,7 @@ void row_fold_forget(struct row *row, struct row_table *table)
 {
     CHECK(!table->folding || table->merging);
     row->folds -= table->folding && !table->fold_waits;
+    row->folds_put_off -= table->fold_waits;
     table->folding = table->fold_waits = false;
 }
 
@@ -31,13 +32,14 @@ static void row_fold_again(void *context, struct row_table *table, bool layer)
     (void)layer;
     if (table->fold_waits && row_merge_may(table)) {
         table->fold_waits = false;
+        row->folds_put_off--;
         row->folds++;
     }
 }
 
 void row_fold_see(struct row *row)
 {
-    if (row->merges > row->folds) {
+    if (row->folds_put_off > 0) {
         row_each(row, row_fold_again, row);
     }
 }
@@ -49,6 +51,7 @@ static void row_fold_put_off(struct row *row, struct row_table *table)
                 row_space_name(row), (unsigned long long)table->base);
     table->fold_waits = true;
     row->folds--;
+    row->folds_put_off++;
     row->merge_paused = true;
     row_merge_pause(row, table);
     atomic_store(&row->wake_due, true); /* the wait is long now */
@@ -112,6 +115,12 @@ bool row_fold_has_room(const struct dict *into, const struct dict *from)
 {
     uint64_t more = from != NULL ? dict_count(from) : 0;
     return more == 0 || 4 * (dict_count(into) + more) <= 3 * dict_places(into);
+}
+
+/* A little more, for what comes while they move. */
+bool row_fold_keeps_room(const struct dict *into, const struct dict *from)
+{
+    return 5 * (dict_count(into) + dict_count(from)) < 4 * dict_places(into);
 }
 
 uint64_t row_fold_pool_bytes(const struct dict *like, uint64_t entries)

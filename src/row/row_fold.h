@@ -7,8 +7,9 @@
  *   piece at a time, unless it has room for both; and the memory that both will use is made
  *   resident, which took most of a stop.
  * - In a stop the wider one takes the older one's place, and from here on it changes: what is new
- *   comes to it, and only an id that the newer overlay speaks of is changed there. So that one does
- *   not grow any more, and whatever comes meanwhile, the end comes.
+ *   comes to it, as far as that leaves room for both, and only an id that the newer overlay speaks
+ *   of is changed there. So that one does not grow any more, and whatever comes meanwhile, the end
+ *   comes.
  * - In stops of its own some of the newer one moves into the older one. In the last of them the
  *   newer one is empty, and goes.
  *
@@ -16,7 +17,7 @@
  * (table_kind.section), and replay does not move anything.
  *
  * If memory is refused the table has both overlays, and no merge, until a round of images some
- * seconds later tries it again.
+ * seconds later tries it again. Nobody waits for that one meanwhile.
  *
  * The thread that makes images takes the steps, so no image is made beside them.
  */
@@ -56,6 +57,11 @@ void row_fold_all(struct row *row);
 
 /* Returns whether what a dict has goes into another, with room to spare. from NULL: yes. */
 bool row_fold_has_room(const struct dict *into, const struct dict *from);
+/*
+ * While entries move: returns whether `into` has room for all that move to it, and for one that is
+ * new. What is not let in waits: else `into` would have to grow in a stop, all of it at once.
+ */
+bool row_fold_keeps_room(const struct dict *into, const struct dict *from);
 /* Bytes of a pool like that one, or wider: half of its places take so many entries. */
 uint64_t row_fold_pool_bytes(const struct dict *like, uint64_t entries);
 

@@ -64,7 +64,7 @@ bool row_cold_awaits(const struct row *row, const struct row_table *holder)
     bool due = atomic_load(&row->merge_wanted) && row_merge_may(holder);
     bool paused = row->merge_paused && row->folds == 0; /* what is folded is as good as merged */
     bool soon = row->cold != NULL && !paused && !row->round_failed;
-    return soon && (holder->tapped || row->merges > 0 || due);
+    return soon && (holder->tapped || row->merges > row->folds_put_off || due);
 }
 
 bool row_images_wanted(const struct row *row)

@@ -13,7 +13,7 @@
 #include "row/row_private.h"
 #include "tests/unit/counter/dumped_space.h"
 
-#define MOST   1400u /* ids that are changed at all */
+#define MOST   2200u /* ids that are changed at all */
 #define A_STOP 16u   /* records that move in one stop */
 #define OLD    520u  /* in the older overlay: more than half of its places */
 #define NEW    350u  /* in the newer one: together, more than there is room for */
@@ -263,6 +263,57 @@ static void a_copy_that_is_too_narrow_is_made_again(void **state)
     expect_later();
 }
 
+/* False: there is no room, and it would wait. */
+static bool try_change(unsigned i, const char *beside)
+{
+    struct wanted *wanted = &scene.wanted[i];
+    char text[40];
+    snprintf(text, sizeof(text), "%u,%s", wanted->a + 1, beside);
+    enum engine_status status =
+        space_run(scene.space, ENGINE_SET, ENGINE_SLOT_RECORD, FIRST + i, text);
+    if (status == ENGINE_DONE) {
+        *wanted = (struct wanted){wanted->a + 1, strcmp(beside, LARGE) == 0};
+        return true;
+    }
+    assert_int_equal(scene.space->call.op.error, ENGINE_E_BUSY);
+    return false;
+}
+
+/* While records move, what is new takes no place that those need: else the older one would have to
+ * grow in a stop, whole. What is there already is changed on. */
+static void fill_amid_moves(struct scene *s)
+{
+    const struct counter_table *t = oldest();
+    static uint64_t places[2];
+    if (!t->fold.moves) {
+        return;
+    }
+    if (s->step == 0) {
+        places[0] = dict_places(t->older->extend);
+        places[1] = dict_places(t->older->aux);
+        s->step = s->old + s->young;
+        while (s->step < MOST && try_change(s->step, "8")) {
+            s->step++;
+        }
+        for (unsigned i = 0; i < s->step; i++) {
+            (void)try_change(i, LARGE);
+        }
+        assert_true(try_change(1, "8"));
+    }
+    assert_int_equal(dict_places(t->older->extend), places[0]);
+    assert_int_equal(dict_places(t->older->aux), places[1]);
+}
+
+static void room_is_kept_for_what_moves(void **state)
+{
+    scene_begin(state, OLD, NEW);
+    scene.between = fill_amid_moves;
+    fail_round();
+    assert_true(scene.step > 0 && scene.step < MOST);
+    expect_one_overlay();
+    expect_later();
+}
+
 static void flush_once(struct scene *s)
 {
     struct row *row = space_row(s->space);
@@ -325,6 +376,7 @@ static void refused_memory_is_asked_for_again(void **state)
     space_round(scene.space);
     assert_true(oldest()->row.fold_waits);
     assert_false(row_images_wanted(row));
+    assert_false(row_cold_awaits(row, &oldest()->row)); /* nothing makes room soon */
     change(3);
     space_restart(scene.space);
     expect_all();
@@ -390,6 +442,7 @@ int main(void)
         SPACE(what_fits_is_not_copied),
         SPACE(changes_do_not_outrun_it),
         SPACE(a_copy_that_is_too_narrow_is_made_again),
+        SPACE(room_is_kept_for_what_moves),
         SPACE(a_table_goes_before_the_first_stop),
         SPACE(a_table_goes_between_two_stops),
         SPACE(refused_memory_is_asked_for_again),

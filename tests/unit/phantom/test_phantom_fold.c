@@ -31,6 +31,7 @@ struct scene {
     bool copied; /* there was no room for both */
     bool flushed, moves, moved;
     const struct dict *older;
+    uint64_t places; /* of the one that takes both */
 };
 
 static struct scene scene;
@@ -238,6 +239,33 @@ static void test_too_narrow(void **unused)
     scene_end();
 }
 
+/* While lines move, what is new takes no place that those need: else the older one would have to
+ * grow in a stop, whole. */
+static void fill_amid_moves(struct scene *s)
+{
+    const struct dict *older = phantom_dump_overlay(oldest(), 0);
+    if (older == NULL || (older == s->older && s->space.dumps.stops == 0)) {
+        return;
+    }
+    if (!s->moved) {
+        s->moved = true;
+        s->places = dict_places(older);
+        fill();
+    }
+    assert_int_equal(dict_places(older), s->places);
+}
+
+static void test_room_is_kept(void **unused)
+{
+    (void)unused;
+    scene_begin(AT_ONCE, fill_amid_moves);
+    scene.older = phantom_dump_overlay(oldest(), 1);
+    fail_round();
+    assert_true(scene.moved);
+    assert_int_equal(dict_places(phantom_dump_overlay(oldest(), 1)), scene.places);
+    scene_end();
+}
+
 static void flush_once(struct scene *s)
 {
     struct row *row = row_here();
@@ -268,7 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_several_stops), cmocka_unit_test(test_nothing_came),
         cmocka_unit_test(test_not_outrun),    cmocka_unit_test(test_too_narrow),
-        cmocka_unit_test(test_a_table_goes),
+        cmocka_unit_test(test_room_is_kept),  cmocka_unit_test(test_a_table_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
