@@ -106,19 +106,25 @@ static size_t clear_spaces(struct server *server, size_t from)
     return i;
 }
 
+static void for_rows(struct server *server, size_t from, size_t to, void (*act)(struct row *row))
+{
+    for (size_t i = from; i < to; i++) {
+        if (server->spaces->at[i] != server->spaces->plain) {
+            act(server->spaces->at[i]->engine->row);
+        }
+    }
+}
+
 /* This thread is the keeper's, which maintains nothing while a checkpoint writes: memory of
  * what was emptied is cleared here, so that one flush_all after the other takes no more. */
 static size_t clear_stopped(struct server *server, size_t from)
 {
+    for_rows(server, from, server->spaces->count, row_flush_ready);
     barrier_stop(server->barrier);
     size_t cleared = clear_spaces(server, from);
 
     barrier_go(server->barrier);
-    for (size_t i = from; i < cleared; i++) {
-        if (server->spaces->at[i] != server->spaces->plain) {
-            row_clean_up(server->spaces->at[i]->engine->row);
-        }
-    }
+    for_rows(server, from, cleared, row_clean_up);
     return cleared;
 }
 

@@ -35,6 +35,9 @@ void row_log_begin(struct row *row);
 void row_log_space(struct row *row);
 /* Forgets everything, and puts SPACE and FIRST: flush_all. As row_clear(). */
 void row_flush(struct row *row);
+/* Before row_flush(), outside the barrier, by the thread that maintains the row: has memory for the
+ * first table. The system, asked in the stop, may fill all of it there (lock-memory). */
+void row_flush_ready(struct row *row);
 /* Clears the memory of what was retired, and gives back what is too much, which row_maintain() does
  * else. By the thread that maintains the row, outside the barrier. */
 void row_clean_up(struct row *row);

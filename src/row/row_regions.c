@@ -28,6 +28,20 @@ static void destroy_region(struct row_region *region)
     free(region);
 }
 
+/* Makes one more, taken or free. NULL: memory is refused. */
+static struct row_region *add_region(struct row *row, uint64_t bytes, bool used)
+{
+    struct row_region *region = make_region(bytes);
+    if (region == NULL) {
+        return NULL;
+    }
+    region->used = used;
+    row_lock(row);
+    row->regions[row->region_count++] = region;
+    row_unlock(row);
+    return region;
+}
+
 static uint64_t budget_of(const struct row *row)
 {
     return row->config.tables * row->config.table_bytes;
@@ -267,17 +281,20 @@ struct row_region *row_region_obtain(struct row *row, uint64_t bytes)
     bool full = row->region_count == ROW_REGIONS_MAX;
     row_unlock(row);
     if (region == NULL && (!full || drop_one(row, true))) {
-        region = make_region(bytes);
-        if (region == NULL) {
-            return NULL;
-        }
-        region->used = true;
-        row_lock(row);
-        row->regions[row->region_count++] = region;
-        row_unlock(row);
-        row->untidy = true;
+        region = add_region(row, bytes, true);
+        row->untidy = row->untidy || region != NULL;
     }
     return region;
+}
+
+void row_flush_ready(struct row *row)
+{
+    row_lock(row);
+    bool full = row->region_count == ROW_REGIONS_MAX;
+    row_unlock(row);
+    if (!row->parted && !full && row_regions_free(row) == 0) {
+        (void)add_region(row, row->config.table_bytes, false);
+    }
 }
 
 void row_regions_tidy(struct row *row)
@@ -285,15 +302,11 @@ void row_regions_tidy(struct row *row)
     while (drop_one(row, false)) {
     }
     for (uint64_t bytes = missing_bytes(row); bytes != 0; bytes = missing_bytes(row)) {
-        struct row_region *region = make_region(bytes);
-        if (region == NULL) {
+        if (add_region(row, bytes, false) == NULL) {
             log_warning("no memory for another table space=%s bytes=%llu", row_space_name(row),
                         (unsigned long long)bytes);
             return;
         }
-        row_lock(row);
-        row->regions[row->region_count++] = region;
-        row_unlock(row);
     }
 }
 

@@ -59,6 +59,7 @@ struct fake {
     uint64_t reads_longest, adds_longest;
     uint64_t changes;
     uint64_t clears;
+    uint64_t readied;   /* before them */
     uint64_t cleanings; /* after them */
     uint64_t figures;
     uint64_t waited;
@@ -398,6 +399,21 @@ void __wrap_row_clean_up(struct row *row)
     pthread_mutex_unlock(&fake->lock);
 }
 
+void __real_row_flush_ready(struct row *row);
+void __wrap_row_flush_ready(struct row *row);
+void __wrap_row_flush_ready(struct row *row)
+{
+    struct fake *fake = fake_of_row(row);
+
+    if (fake == NULL) {
+        __real_row_flush_ready(row);
+        return;
+    }
+    pthread_mutex_lock(&fake->lock);
+    fake->readied++;
+    pthread_mutex_unlock(&fake->lock);
+}
+
 void __real_row_flush(struct row *row);
 void __wrap_row_flush(struct row *row);
 void __wrap_row_flush(struct row *row)
@@ -410,7 +426,7 @@ void __wrap_row_flush(struct row *row)
     }
     pthread_mutex_lock(&fake->lock);
     CHECK(!fake->maintaining); /* which may be between two stops of its own */
-    CHECK(fake->cleanings == fake->clears);
+    CHECK(fake->readied > fake->clears && fake->cleanings == fake->clears);
     memset(fake->entries, 0, ENTRIES * sizeof(*fake->entries));
     fake->clears++;
     pthread_mutex_unlock(&fake->lock);

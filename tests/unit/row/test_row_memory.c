@@ -374,6 +374,26 @@ static void test_clear_full(void **unused)
     fake_fini(&rows);
 }
 
+/* That memory is there before the world stops, and only where none is free. */
+static void test_clear_ready(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 2, false);
+    row_flush_ready(&rows.row);
+    assert_int_equal(row_held_bytes(&rows.row), 2 * TABLE_BYTES);
+    add(&rows, FIRST, 1800);
+    row_flush_ready(&rows.row);
+    row_flush_ready(&rows.row);
+    assert_int_equal(row_held_bytes(&rows.row), 3 * TABLE_BYTES);
+    row_check(&rows.row);
+    row_clear(&rows.row);
+    assert_int_equal(row_held_bytes(&rows.row), 3 * TABLE_BYTES);
+    fake_maintain(&rows);
+    assert_int_equal(row_held_bytes(&rows.row), 2 * TABLE_BYTES);
+    fake_fini(&rows);
+}
+
 /* The system has no memory for a table of the size that is configured by now. */
 static void test_clear_no_memory(void **unused)
 {
@@ -613,17 +633,18 @@ static void test_figures(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layer),           cmocka_unit_test(test_no_layer),
-        cmocka_unit_test(test_recycle),         cmocka_unit_test(test_recycle_not_the_layered),
-        cmocka_unit_test(test_recycle_two),     cmocka_unit_test(test_recycle_for_layer),
-        cmocka_unit_test(test_one_table),       cmocka_unit_test(test_refuse),
-        cmocka_unit_test(test_late_room),       cmocka_unit_test(test_late_room_of_a_life),
-        cmocka_unit_test(test_clear),           cmocka_unit_test(test_clear_full),
-        cmocka_unit_test(test_clear_no_memory), cmocka_unit_test(test_grow),
-        cmocka_unit_test(test_shrink),          cmocka_unit_test(test_larger_tables),
-        cmocka_unit_test(test_smaller_tables),  cmocka_unit_test(test_renew_empty),
-        cmocka_unit_test(test_populate),        cmocka_unit_test(test_init_refused),
-        cmocka_unit_test(test_resident_again),  cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_layer),         cmocka_unit_test(test_no_layer),
+        cmocka_unit_test(test_recycle),       cmocka_unit_test(test_recycle_not_the_layered),
+        cmocka_unit_test(test_recycle_two),   cmocka_unit_test(test_recycle_for_layer),
+        cmocka_unit_test(test_one_table),     cmocka_unit_test(test_refuse),
+        cmocka_unit_test(test_late_room),     cmocka_unit_test(test_late_room_of_a_life),
+        cmocka_unit_test(test_clear),         cmocka_unit_test(test_clear_full),
+        cmocka_unit_test(test_clear_ready),   cmocka_unit_test(test_clear_no_memory),
+        cmocka_unit_test(test_grow),          cmocka_unit_test(test_shrink),
+        cmocka_unit_test(test_larger_tables), cmocka_unit_test(test_smaller_tables),
+        cmocka_unit_test(test_renew_empty),   cmocka_unit_test(test_populate),
+        cmocka_unit_test(test_init_refused),  cmocka_unit_test(test_resident_again),
+        cmocka_unit_test(test_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
