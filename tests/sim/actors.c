@@ -23,6 +23,7 @@ struct actor {
     const char *name;
     unsigned node;
     bool goes; /* it may */
+    pthread_cond_t may_go;
     actors_ready_fn *is_ready;
     void *context;
     uint64_t until_us;
@@ -34,7 +35,7 @@ struct actor {
 };
 
 static pthread_mutex_t actors_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t actors_moved = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t actors_parked = PTHREAD_COND_INITIALIZER; /* one has, or has ended */
 static struct actor actors[ACTORS_MAX];
 static _Atomic uint64_t changes;
 static const char *freed[ACTORS_NODES]; /* NULL: none; "": all; or of that name */
@@ -79,9 +80,9 @@ static void park(const pthread_cond_t *cond, uint64_t until_us)
     pthread_mutex_lock(&actors_lock);
     actor->looked = changes;
     actor->state = ACTOR_PARKED;
-    pthread_cond_broadcast(&actors_moved);
+    pthread_cond_broadcast(&actors_parked);
     while (!actor->goes && !is_free(actor)) {
-        pthread_cond_wait(&actors_moved, &actors_lock);
+        pthread_cond_wait(&actor->may_go, &actors_lock);
     }
     actor->goes = false;
     actor->state = ACTOR_RUNS;
@@ -108,7 +109,7 @@ static void *actor_main(void *context)
     pthread_mutex_lock(&actors_lock);
     changes++;
     self->state = ACTOR_NONE;
-    pthread_cond_broadcast(&actors_moved);
+    pthread_cond_broadcast(&actors_parked);
     pthread_mutex_unlock(&actors_lock);
     return result;
 }
@@ -152,11 +153,15 @@ bool thread_start(pthread_t *thread, void *(*run)(void *context), void *context,
     pthread_mutex_lock(&actors_lock);
     struct actor *actor = find_unused();
 
-    *actor = (struct actor){
-        .state = ACTOR_RUNS, .name = name, .node = owner, .run = run, .run_context = context};
+    *actor = (struct actor){.state = ACTOR_RUNS,
+                            .name = name,
+                            .node = owner,
+                            .may_go = PTHREAD_COND_INITIALIZER,
+                            .run = run,
+                            .run_context = context};
     CHECK(pthread_create(thread, NULL, actor_main, actor) == 0);
     while (actor->state == ACTOR_RUNS) {
-        pthread_cond_wait(&actors_moved, &actors_lock);
+        pthread_cond_wait(&actors_parked, &actors_lock);
     }
     pthread_mutex_unlock(&actors_lock);
     return true;
@@ -226,9 +231,9 @@ static void take_turn(struct actor *actor)
     pthread_mutex_lock(&actors_lock);
     actor->goes = true;
     actor->state = ACTOR_RUNS;
-    pthread_cond_broadcast(&actors_moved);
+    pthread_cond_signal(&actor->may_go);
     while (actor->state == ACTOR_RUNS) {
-        pthread_cond_wait(&actors_moved, &actors_lock);
+        pthread_cond_wait(&actors_parked, &actors_lock);
     }
     pthread_mutex_unlock(&actors_lock);
 }
@@ -255,7 +260,11 @@ void actors_free(unsigned node, const char *only)
 {
     pthread_mutex_lock(&actors_lock);
     freed[node] = only != NULL ? only : "";
-    pthread_cond_broadcast(&actors_moved);
+    for (size_t i = 0; i < ACTORS_MAX; i++) {
+        if (actors[i].state == ACTOR_PARKED && is_free(&actors[i])) {
+            pthread_cond_signal(&actors[i].may_go);
+        }
+    }
     pthread_mutex_unlock(&actors_lock);
 }
 

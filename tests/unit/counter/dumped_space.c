@@ -2,29 +2,26 @@
 #include "tests/unit/counter/dumped_space.h"
 
 #include "row/row.h"
-#include "tests/support/give_way.h"
+#include "tests/support/woken.h"
 
 #include <string.h>
-
-static void no_wake(void *target, uint64_t serial)
-{
-    (void)target;
-    (void)serial;
-}
 
 enum engine_status space_run(struct dumped_space *space, enum engine_verb verb, int slot,
                              uint64_t id, const char *text)
 {
     struct dumps *d = &space->dumps;
+    static struct woken woken = WOKEN_INIT;
     counters_call_init(&space->call, verb, slot, id, text);
-    space->call.op.ticket = (struct ticket){no_wake, space, ++space->serial};
+    space->call.op.ticket = (struct ticket){woken_wake, &woken, ++space->serial};
     for (;;) {
         dumps_run(d, &space->call.op, &space->sink.sink);
         if (space->call.op.status != ENGINE_PENDING) {
             break;
         }
         row_maintain(d->engine->row, NULL);
-        give_way();
+        if (!space->call.op.wants_table) {
+            woken_wait(&woken);
+        }
     }
     space->call.value[space->call.op.value_length] = '\0';
     return space->call.op.status;

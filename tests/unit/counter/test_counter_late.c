@@ -5,6 +5,7 @@
  */
 #include "row/row_data.h"
 #include "tests/support/give_way.h"
+#include "tests/support/woken.h"
 #include "tests/unit/counter/dumped_space.h"
 
 #include <stdlib.h>
@@ -33,21 +34,16 @@ static const char *text_of(uint64_t id)
     return id % BESIDE == 0 ? "3," LARGE : id % 2 == 0 ? "1,2" : "5,";
 }
 
-static void no_wake(void *target, uint64_t serial)
-{
-    (void)target;
-    (void)serial;
-}
-
 /* What the server does: a change that waits is run again when rounds and keeper have been there. */
 static void late_run(struct late *late, enum engine_verb verb, uint64_t id, const char *text)
 {
+    static struct woken woken = WOKEN_INIT;
     struct dumped_space *space = late->space;
     enum engine_status status = ENGINE_PENDING;
     space->serial++; /* one ticket for all tries: pages are promised to it */
     for (unsigned tries = 0; status == ENGINE_PENDING;) {
         counters_call_init(&space->call, verb, ENGINE_SLOT_RECORD, id, text);
-        space->call.op.ticket = (struct ticket){no_wake, space, space->serial};
+        space->call.op.ticket = (struct ticket){woken_wake, &woken, space->serial};
         dumps_run(&space->dumps, &space->call.op, &space->sink.sink);
         status = space->call.op.status;
         if (status == ENGINE_PENDING && space->call.op.wants_table) {
@@ -58,7 +54,7 @@ static void late_run(struct late *late, enum engine_verb verb, uint64_t id, cons
                 late->rounds++;
             }
         } else if (status == ENGINE_PENDING) {
-            give_way(); /* for a page */
+            woken_wait(&woken);
         }
     }
     assert_int_equal(status, ENGINE_DONE);

@@ -25,6 +25,7 @@
 #include "tests/support/dumps.h"
 #include "tests/support/give_way.h"
 #include "tests/support/random.h"
+#include "tests/support/woken.h"
 
 #define MAX_ID    ((1ull << 40) - 1)
 #define KIB       1024u
@@ -115,12 +116,6 @@ static void world_close(struct world *w)
     assert_int_equal(atomic_load(&w->growth.used), 0);
 }
 
-static void no_wake(void *target, uint64_t serial)
-{
-    (void)target;
-    (void)serial;
-}
-
 /* As after a while. */
 static void try_again(struct world *w)
 {
@@ -140,16 +135,24 @@ static void try_again(struct world *w)
     }
 }
 
+static void await_page(const struct engine_op *op, struct woken *woken)
+{
+    if (op->status == ENGINE_PENDING && !op->wants_table) {
+        woken_wait(woken);
+    }
+}
+
 /* False: it would wait for the row. */
 static bool add_meanwhile(struct world *w, uint64_t index)
 {
+    static struct woken woken = WOKEN_INIT;
     struct counters_call call;
     counters_call_init(&call, ENGINE_INCR, 0, id_of(index), "1");
-    call.op.ticket = (struct ticket){no_wake, w, ++w->serial};
+    call.op.ticket = (struct ticket){woken_wake, &woken, ++w->serial};
     call.op.status = ENGINE_PENDING;
     for (unsigned tries = 0; tries < TRIES && call.op.status == ENGINE_PENDING; tries++) {
         dumps_run(&w->dumps, &call.op, &w->sink.sink);
-        give_way();
+        await_page(&call.op, &woken);
     }
     cold_release(w->dumps.cold.cold, &call.op.ticket);
     bool done = call.op.status == ENGINE_DONE;
@@ -207,8 +210,9 @@ static bool is_refused(const struct engine_op *op)
 static enum engine_status run(struct world *w, enum engine_verb verb, int slot, uint64_t index,
                               const char *text)
 {
+    static struct woken woken = WOKEN_INIT;
     counters_call_init(&w->call, verb, slot, id_of(index), text);
-    w->call.op.ticket = (struct ticket){no_wake, w, ++w->serial};
+    w->call.op.ticket = (struct ticket){woken_wake, &woken, ++w->serial};
     for (unsigned tries = 0;; tries++) {
         assert_true(tries < TRIES_MAX);
         dumps_run(&w->dumps, &w->call.op, &w->sink.sink);
@@ -218,7 +222,7 @@ static enum engine_status run(struct world *w, enum engine_verb verb, int slot, 
         assert_true(w->fails || w->call.op.error != ENGINE_E_OUT_OF_MEMORY);
         try_again(w);
         go_on(w);
-        give_way();
+        await_page(&w->call.op, &woken);
     }
     w->call.value[w->call.op.value_length] = '\0';
     if (row_asked(row_of(w))) {
