@@ -190,7 +190,7 @@ def room(pair):
     for node in pair.nodes:
         disks_of[node] = machine.Machine(library, node.folder.path, node.name)
         node.environment = disks_of[node].environment
-    pair.lead()
+    pair.lead(every="1h")  # a checkpoint after its clean end would take a copy to go back from
     nodes.level_under_load(two)
     pair.finish()
     nodes.level(one, two)
