@@ -269,6 +269,14 @@ static uint64_t missing_bytes(const struct row *row)
     return missing ? bytes : 0;
 }
 
+static bool is_full(const struct row *row)
+{
+    row_lock(row); /* the keeper may be taking one away */
+    bool full = row->region_count == ROW_REGIONS_MAX;
+    row_unlock(row);
+    return full;
+}
+
 /* Obtains a region for a restored row: tables have the bytes they had, whatever the configuration
  * says by now. */
 struct row_region *row_region_obtain(struct row *row, uint64_t bytes)
@@ -277,10 +285,7 @@ struct row_region *row_region_obtain(struct row *row, uint64_t bytes)
         return row_part_region(row, bytes);
     }
     struct row_region *region = take(row, bytes, bytes);
-    row_lock(row); /* the keeper may be taking one away */
-    bool full = row->region_count == ROW_REGIONS_MAX;
-    row_unlock(row);
-    if (region == NULL && (!full || drop_one(row, true))) {
+    if (region == NULL && (!is_full(row) || drop_one(row, true))) {
         region = add_region(row, bytes, true);
         row->untidy = row->untidy || region != NULL;
     }
@@ -289,10 +294,7 @@ struct row_region *row_region_obtain(struct row *row, uint64_t bytes)
 
 void row_flush_ready(struct row *row)
 {
-    row_lock(row);
-    bool full = row->region_count == ROW_REGIONS_MAX;
-    row_unlock(row);
-    if (!row->parted && !full && row_regions_free(row) == 0) {
+    if (!row->parted && !is_full(row) && row_regions_free(row) == 0) {
         (void)add_region(row, row->config.table_bytes, false);
     }
 }

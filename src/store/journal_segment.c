@@ -293,6 +293,19 @@ bool journal_segment_mark(struct journal *journal, struct journal_segment *segme
            (!sealed || journal->vfs->functions->fdatasync(journal->vfs, segment->fd) == 0);
 }
 
+/* Reads the header page of a segment that is not open, so that it can be marked; its start is in
+ * found. False: it is not sound, or cannot be read. */
+static bool segment_take(struct journal *journal, int fd, struct journal_found *found,
+                         struct journal_segment *segment)
+{
+    if (journal_page_read(journal->vfs, fd, found) != 0 || found->state != JOURNAL_PAGE_SOUND) {
+        return false;
+    }
+    *segment = (struct journal_segment){
+        .header = found->header, .mark_serial = found->mark.serial, .fd = fd};
+    return true;
+}
+
 void journal_segment_seal(struct journal *journal, const char *name, uint64_t durable)
 {
     const struct vfs_functions *file = journal->vfs->functions;
@@ -303,10 +316,8 @@ void journal_segment_seal(struct journal *journal, const char *name, uint64_t du
     if (fd < 0) {
         return;
     }
-    if (journal_page_read(journal->vfs, fd, &found) == 0 && found.state == JOURNAL_PAGE_SOUND &&
-        !found.mark.sealed) {
-        struct journal_segment segment = {
-            .header = found.header, .mark_serial = found.mark.serial, .fd = fd};
+    struct journal_segment segment;
+    if (segment_take(journal, fd, &found, &segment) && !found.mark.sealed) {
         journal_segment_mark(journal, &segment, durable, true);
     }
     file->close(journal->vfs, fd);
@@ -316,11 +327,10 @@ void journal_segment_shorten(struct journal *journal, int fd, uint64_t start, ui
 {
     const struct vfs_functions *file = journal->vfs->functions;
     struct journal_found found = {.name_start = start};
-    if (journal_page_read(journal->vfs, fd, &found) != 0 || found.state != JOURNAL_PAGE_SOUND) {
+    struct journal_segment segment;
+    if (!segment_take(journal, fd, &found, &segment)) {
         return;
     }
-    struct journal_segment segment = {
-        .header = found.header, .mark_serial = found.mark.serial, .fd = fd};
     uint64_t used = journal_offset_of(&found.header, end);
     bool told = found.mark.durable >= end || journal_segment_mark(journal, &segment, end, false);
     if (told && file->fdatasync(journal->vfs, fd) == 0 && found.size > used) {

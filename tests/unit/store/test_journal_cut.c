@@ -92,7 +92,7 @@ static void expect_cut(struct run_world *world)
 
 /* ---- cut by others ---- */
 
-/* Within records, between two, behind all of them: of a file that a kill left, no mark says how far
+/* Within records, between two, after all of them: of a file that a kill left, no mark says how far
  * it went; nor does one whose system has gone down since. */
 static void test_any_size(void **state)
 {
