@@ -33,6 +33,7 @@ void dumps_init(struct dumps *d, uint64_t overlay_bytes_max, uint64_t cache_byte
     d->vfs = vfs_sim_vfs(d->sim);
     CHECK(d->vfs->functions->mkdir(d->vfs, DIRECTORY) == 0);
     recorder_init(&d->recorder);
+    woken_init(&d->woken);
     d->random.state = seed;
     d->cold.overlay_bytes_max = overlay_bytes_max;
     start_cold(d, cache_bytes);
@@ -51,6 +52,7 @@ void dumps_fini(struct dumps *d)
 {
     end_engine(d);
     cold_destroy(d->cold.cold);
+    woken_fini(&d->woken);
     recorder_fini(&d->recorder);
     vfs_sim_destroy(d->sim);
 }

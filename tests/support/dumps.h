@@ -15,6 +15,7 @@
 #include "tests/support/random.h"
 #include "tests/support/recorder.h"
 #include "tests/support/vfs_sim.h"
+#include "tests/support/woken.h"
 
 #define DUMPS_FILES_MAX 256
 #define DUMPS_NAME_MAX  32
@@ -46,6 +47,7 @@ struct dumps {
     struct recorder recorder;
     struct engine_cold cold;
     struct engine *engine;
+    struct woken woken; /* for the tickets of whoever runs operations one by one */
     struct test_random random;
     struct dumps_set last, next;
     struct dumps_image images[DUMPS_FILES_MAX];

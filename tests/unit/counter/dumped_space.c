@@ -2,7 +2,6 @@
 #include "tests/unit/counter/dumped_space.h"
 
 #include "row/row.h"
-#include "tests/support/woken.h"
 
 #include <string.h>
 
@@ -10,18 +9,15 @@ enum engine_status space_run(struct dumped_space *space, enum engine_verb verb, 
                              uint64_t id, const char *text)
 {
     struct dumps *d = &space->dumps;
-    static struct woken woken = WOKEN_INIT;
     counters_call_init(&space->call, verb, slot, id, text);
-    space->call.op.ticket = (struct ticket){woken_wake, &woken, ++space->serial};
+    space->call.op.ticket = (struct ticket){woken_wake, &d->woken, ++space->serial};
     for (;;) {
         dumps_run(d, &space->call.op, &space->sink.sink);
         if (space->call.op.status != ENGINE_PENDING) {
             break;
         }
         row_maintain(d->engine->row, NULL);
-        if (!space->call.op.wants_table) {
-            woken_wait(&woken);
-        }
+        woken_await(&d->woken, &space->call.op);
     }
     space->call.value[space->call.op.value_length] = '\0';
     return space->call.op.status;

@@ -5,7 +5,6 @@
  */
 #include "row/row_data.h"
 #include "tests/support/give_way.h"
-#include "tests/support/woken.h"
 #include "tests/unit/counter/dumped_space.h"
 
 #include <stdlib.h>
@@ -37,13 +36,12 @@ static const char *text_of(uint64_t id)
 /* What the server does: a change that waits is run again when rounds and keeper have been there. */
 static void late_run(struct late *late, enum engine_verb verb, uint64_t id, const char *text)
 {
-    static struct woken woken = WOKEN_INIT;
     struct dumped_space *space = late->space;
     enum engine_status status = ENGINE_PENDING;
     space->serial++; /* one ticket for all tries: pages are promised to it */
     for (unsigned tries = 0; status == ENGINE_PENDING;) {
         counters_call_init(&space->call, verb, ENGINE_SLOT_RECORD, id, text);
-        space->call.op.ticket = (struct ticket){woken_wake, &woken, space->serial};
+        space->call.op.ticket = (struct ticket){woken_wake, &space->dumps.woken, space->serial};
         dumps_run(&space->dumps, &space->call.op, &space->sink.sink);
         status = space->call.op.status;
         if (status == ENGINE_PENDING && space->call.op.wants_table) {
@@ -53,8 +51,8 @@ static void late_run(struct late *late, enum engine_verb verb, uint64_t id, cons
                 space_round(space);
                 late->rounds++;
             }
-        } else if (status == ENGINE_PENDING) {
-            woken_wait(&woken);
+        } else {
+            woken_await(&space->dumps.woken, &space->call.op);
         }
     }
     assert_int_equal(status, ENGINE_DONE);

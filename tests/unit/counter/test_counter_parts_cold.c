@@ -25,7 +25,6 @@
 #include "tests/support/dumps.h"
 #include "tests/support/give_way.h"
 #include "tests/support/random.h"
-#include "tests/support/woken.h"
 
 #define MAX_ID    ((1ull << 40) - 1)
 #define KIB       1024u
@@ -53,7 +52,8 @@ struct world {
     bool refuses;     /* now and then the log has no room for the keeper, or soon no more */
     bool maintaining; /* the keeper is at work: reads of its files have changes in between */
     pthread_t thread;
-    uint64_t *held; /* by index: what slot a holds; NOTHING: there is no record */
+    struct woken meanwhile; /* for a change in between, whose wakes are no other operation's */
+    uint64_t *held;         /* by index: what slot a holds; NOTHING: there is no record */
 };
 
 /* No two indices have one id: the factor is odd. */
@@ -97,6 +97,7 @@ static void world_open_with(struct world *w, const char *slots, uint64_t ids, ui
     }
     dumps_init(&w->dumps, OVERLAYS, 64u * KIB, seed);
     w->dumps.waits = true;
+    woken_init(&w->meanwhile);
     w->thread = pthread_self();
     vfs_sim_hook(w->dumps.sim, between_reads, w);
     dumps_create(&w->dumps, &w->config);
@@ -112,6 +113,7 @@ static void world_open(struct world *w, const char *slots, uint64_t ids)
 static void world_close(struct world *w)
 {
     dumps_fini(&w->dumps);
+    woken_fini(&w->meanwhile);
     free(w->held);
     assert_int_equal(atomic_load(&w->growth.used), 0);
 }
@@ -135,24 +137,16 @@ static void try_again(struct world *w)
     }
 }
 
-static void await_page(const struct engine_op *op, struct woken *woken)
-{
-    if (op->status == ENGINE_PENDING && !op->wants_table) {
-        woken_wait(woken);
-    }
-}
-
 /* False: it would wait for the row. */
 static bool add_meanwhile(struct world *w, uint64_t index)
 {
-    static struct woken woken = WOKEN_INIT;
     struct counters_call call;
     counters_call_init(&call, ENGINE_INCR, 0, id_of(index), "1");
-    call.op.ticket = (struct ticket){woken_wake, &woken, ++w->serial};
+    call.op.ticket = (struct ticket){woken_wake, &w->meanwhile, ++w->serial};
     call.op.status = ENGINE_PENDING;
     for (unsigned tries = 0; tries < TRIES && call.op.status == ENGINE_PENDING; tries++) {
         dumps_run(&w->dumps, &call.op, &w->sink.sink);
-        await_page(&call.op, &woken);
+        woken_await(&w->meanwhile, &call.op);
     }
     cold_release(w->dumps.cold.cold, &call.op.ticket);
     bool done = call.op.status == ENGINE_DONE;
@@ -210,9 +204,8 @@ static bool is_refused(const struct engine_op *op)
 static enum engine_status run(struct world *w, enum engine_verb verb, int slot, uint64_t index,
                               const char *text)
 {
-    static struct woken woken = WOKEN_INIT;
     counters_call_init(&w->call, verb, slot, id_of(index), text);
-    w->call.op.ticket = (struct ticket){woken_wake, &woken, ++w->serial};
+    w->call.op.ticket = (struct ticket){woken_wake, &w->dumps.woken, ++w->serial};
     for (unsigned tries = 0;; tries++) {
         assert_true(tries < TRIES_MAX);
         dumps_run(&w->dumps, &w->call.op, &w->sink.sink);
@@ -222,7 +215,7 @@ static enum engine_status run(struct world *w, enum engine_verb verb, int slot, 
         assert_true(w->fails || w->call.op.error != ENGINE_E_OUT_OF_MEMORY);
         try_again(w);
         go_on(w);
-        await_page(&w->call.op, &woken);
+        woken_await(&w->dumps.woken, &w->call.op);
     }
     w->call.value[w->call.op.value_length] = '\0';
     if (row_asked(row_of(w))) {
