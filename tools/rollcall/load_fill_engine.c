@@ -40,6 +40,7 @@ struct fill {
     gid_t group;
     uint64_t wakes; /* of tickets */
     uint64_t waits; /* the serial of the next ticket */
+    uint64_t gone;  /* rows that were recycled with their tables, so far */
     char error[FILL_ERROR_MAX];
     struct engine_op *list[FILL_OPS];
     struct engine_op ops[FILL_OPS];
@@ -284,6 +285,7 @@ static size_t fill_run(struct fill *fill, size_t from, size_t count)
         }
         i++;
     }
+    fill->gone = engine_recycled(fill->engine);
     barrier_leave(fill->member);
     return i;
 }
@@ -313,13 +315,11 @@ bool fill_carry_out(struct fill *fill, size_t count)
             return false;
         }
     }
-    uint64_t gone = engine_recycled(fill->engine);
-
-    return gone == 0 ||
+    return fill->gone == 0 ||
            fill_fail(fill,
                      "space %s recycles its oldest tables, and %llu rows are gone with them: give "
                      "it more tables, or `oldest: dump`",
-                     fill->space->name, (unsigned long long)gone);
+                     fill->space->name, (unsigned long long)fill->gone);
 }
 
 /* ---- the end ---- */
