@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/barrier.h"
+#include "base/check.h"
 #include "base/log.h"
 #include "data/data.h"
 #include "data/follow.h"
@@ -285,12 +287,27 @@ static void wake_waiting(const struct spaces *before, const struct spaces *after
     }
 }
 
+/* A checkpoint may be in a hold of the keeper, and what it folds frees what is counted here. */
+static uint64_t reload_held_bytes(const struct server *server, const struct space *space)
+{
+    struct barrier_member *member = barrier_join(server->barrier);
+
+    CHECK(member != NULL);
+    barrier_enter(member);
+    uint64_t bytes = engine_held_bytes(space->engine);
+
+    barrier_leave(member);
+    barrier_resign(member);
+    return bytes;
+}
+
 /* Returns what a space that stays will hold: what it takes of `next`, or for a while what it has
  * now. */
-static uint64_t space_will_hold(const struct space *space, const struct space_settings *next)
+static uint64_t space_will_hold(const struct server *server, const struct space *space,
+                                const struct space_settings *next)
 {
     struct space_settings taken;
-    uint64_t now = engine_held_bytes(space->engine);
+    uint64_t now = reload_held_bytes(server, space);
 
     settings_space_next(&space->settings, next, &taken);
     uint64_t then = settings_space_bytes(&taken);
@@ -323,7 +340,7 @@ static bool reload_fits(const struct server *server, const struct settings *next
 
         sum += space == NULL || space->settings.kind != wanted->kind
                    ? settings_space_bytes(wanted)
-                   : space_will_hold(space, wanted);
+                   : space_will_hold(server, space, wanted);
     }
 
     if (sum > server->memory_bytes) {

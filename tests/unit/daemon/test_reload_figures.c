@@ -1,7 +1,10 @@
 /* Reload: the memory it may take and leaves to be shared, what stays counted, what it says, the
  * spaces of kind plain. */
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/barrier.h"
 #include "base/log.h"
 #include "daemon/reload.h"
 #include "tests/unit/request/harness.h"
@@ -390,6 +394,70 @@ static void test_what_needs_a_restart(void **state)
     log_setup("test_reload_figures", LOG_LEVEL_ERROR);
 }
 
+/* ---- stops of others ---- */
+
+static struct {
+    const struct engine_functions *engine;
+    atomic_bool stopped, met, end;
+    atomic_uint asked;
+} stops;
+
+enum { STOP_LOOKS = 200 };
+
+/* As a checkpoint does that folds. */
+static void *stop_and_go(void *barrier)
+{
+    while (!stops.end) {
+        barrier_stop(barrier);
+        stops.stopped = true;
+        for (int i = 0; i < STOP_LOOKS && !stops.met; i++) {
+            sched_yield();
+        }
+        stops.stopped = false;
+        barrier_go(barrier);
+    }
+    return NULL;
+}
+
+static void figures_between_stops(const struct engine *engine, struct engine_figures *figures)
+{
+    for (int i = 0; i < STOP_LOOKS && !stops.met; i++) {
+        stops.met = stops.stopped;
+        sched_yield();
+    }
+    stops.asked++;
+    stops.engine->figures(engine, figures);
+}
+
+/* What is counted may be freed in a stop. */
+static void test_memory_is_counted_between_stops(void **state)
+{
+    struct barrier *barrier = harness.server->barrier;
+    struct engine *engine = harness.server->spaces->at[0]->engine;
+    struct engine_functions functions = *engine->functions;
+    struct settings next = harness.settings;
+    pthread_t thread;
+
+    (void)state;
+    stops.engine = engine->functions;
+    functions.figures = figures_between_stops;
+    barrier_stop(barrier);
+    engine->functions = &functions;
+    barrier_go(barrier);
+    assert_int_equal(pthread_create(&thread, NULL, stop_and_go, barrier), 0);
+    bool there = reload_apply(harness.server, &next, space_engine_create);
+    bool back = reload_apply(harness.server, &harness.settings, space_engine_create);
+
+    stops.end = true;
+    pthread_join(thread, NULL);
+    barrier_stop(barrier);
+    engine->functions = stops.engine;
+    barrier_go(barrier);
+    assert_true(there && back);
+    assert_int_equal(stops.asked, 2);
+    assert_false(stops.met);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -400,6 +468,7 @@ int main(void)
         TEST(test_an_added_space_grows),
         TEST(test_what_fits_in_memory),
         TEST(test_what_is_held_counts),
+        TEST(test_memory_is_counted_between_stops),
         TEST(test_dumps_without_data),
         TEST(test_a_plain_space_comes_and_goes),
         TEST(test_connections),
