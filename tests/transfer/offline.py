@@ -181,7 +181,29 @@ class Offline(Case):
             self.refused_by_daemon()
             self.empty()
         with open(self.folder.config, "w", encoding="ascii") as file:
+            file.write(config.replace("oldest: dump", "oldest: recycle"))
+        self.last_row(options)
+        with open(self.folder.config, "w", encoding="ascii") as file:
             file.write(config)
+
+    def last_row(self, options):
+        """Of the rows that are too many by one the last one has a table opened, and the oldest goes."""
+        done, failed = 1, ROWS
+        while failed - done > 1:
+            rows = (done + failed) // 2
+            load_it = self.command("load", "feed", "--offline", self.folder.data, "--config",
+                                   self.folder.config, "-q", *options)
+            status = subprocess.run(load_it, input="".join("%d,1\n" % i for i in range(rows)), text=True,
+                                    capture_output=True, timeout=SECONDS_MAX, check=False).returncode
+            if status == DONE:
+                done = rows
+                self.start()
+                self.same(self.call("export", "feed", "-q").count("\n"), rows)
+                self.stop()
+            else:
+                self.same(status, FAILED)
+                failed = rows
+            self.empty()
 
     def killed(self):
         rows = 150000

@@ -290,6 +290,15 @@ static size_t fill_run(struct fill *fill, size_t from, size_t count)
     return i;
 }
 
+static bool fill_has_all(struct fill *fill)
+{
+    return fill->gone == 0 ||
+           fill_fail(fill,
+                     "space %s recycles its oldest tables, and %llu rows are gone with them: give "
+                     "it more tables, or `oldest: dump`",
+                     fill->space->name, (unsigned long long)fill->gone);
+}
+
 bool fill_carry_out(struct fill *fill, size_t count)
 {
     uint64_t until_us = 0;
@@ -315,11 +324,7 @@ bool fill_carry_out(struct fill *fill, size_t count)
             return false;
         }
     }
-    return fill->gone == 0 ||
-           fill_fail(fill,
-                     "space %s recycles its oldest tables, and %llu rows are gone with them: give "
-                     "it more tables, or `oldest: dump`",
-                     fill->space->name, (unsigned long long)fill->gone);
+    return fill_has_all(fill);
 }
 
 /* ---- the end ---- */
@@ -362,13 +367,17 @@ static bool fill_finish(struct fill *fill, bool whole)
     if (fill->keeper_started) {
         keeper_end(fill->keeper);
     }
-    bool ended = !whole || data_fill_ends(fill->data, fill->engine);
+    if (whole) {
+        fill->gone = engine_recycled(fill->engine); /* the keeper may have gone on meanwhile */
+    }
+    bool complete = whole && fill_has_all(fill);
+    bool ended = !complete || data_fill_ends(fill->data, fill->engine);
 
-    if (!data_close(fill->data, fill->spaces, whole && ended) || !ended) {
+    if (!data_close(fill->data, fill->spaces, complete && ended) || !ended) {
         return fill_fail(fill, "%s: its tables cannot be written", fill->options->directory);
     }
-    if (!whole) {
-        return true;
+    if (!complete) {
+        return !whole;
     }
     return fill_give(fill) && (data_filled(fill->data, error) || fill_fail(fill, "%s", error));
 }
