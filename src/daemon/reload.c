@@ -148,10 +148,17 @@ static bool is_added(const struct server *server, const struct space *space)
     return data_stores(&space->settings) && spaces_find(server->spaces, space->name) == NULL;
 }
 
+/* A promotion has the keeper's bracket, too: what it makes of the data holds until the reload's is
+ * over. The server's own word comes later. */
+static bool reload_follows(const struct server *server)
+{
+    return server->data != NULL && data_follows(server->data);
+}
+
 /* The numbers of a follower's spaces come from the leader. */
 static bool gives_numbers(const struct server *server)
 {
-    return server->data != NULL && !server->follows;
+    return server->data != NULL && !reload_follows(server);
 }
 
 static void take_numbers_back(struct server *server, const struct spaces *spaces)
@@ -228,9 +235,9 @@ static bool publish(struct server *server, const struct settings *next, struct s
     change_log_await(server->log);
     barrier_stop(server->barrier);
     bool changed = log_has_room(server, spaces, changes, error) &&
-                   (server->follows || change_spaces(changes, next, error));
+                   (reload_follows(server) || change_spaces(changes, next, error));
 
-    if (changed && server->follows) {
+    if (changed && reload_follows(server)) {
         note_spaces(changes, next);
         data_follow_reloaded(server->data);
     }
@@ -377,7 +384,7 @@ static bool reload_carry_out(struct server *server, const struct settings *next,
 
     reload_collect(&changes, before, next);
     if (!keeps_stores(server, next) || !can_dump(server, next) || !reload_fits(server, next) ||
-        (!server->follows && !loses_nothing(&changes, next))) {
+        (!reload_follows(server) && !loses_nothing(&changes, next))) {
         return false;
     }
     char error[SPACES_ERROR_MAX];

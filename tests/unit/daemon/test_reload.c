@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/barrier.h"
 #include "base/log.h"
 #include "daemon/reload.h"
 #include "tests/unit/request/harness.h"
@@ -143,6 +144,25 @@ static void test_slots_are_let_go(void **state)
     harness_ask(fd, "get f:1 f:2\r\n", "VALUE f:1 0 2\r\n,8\r\nEND\r\n");
     assert_true(reload(&harness.settings)); /* nothing has aa; what is there is the caller's */
     harness_ask(fd, "get f:1 f:2.a\r\nincr f:2.a 1\r\n", "VALUE f:1 0 2\r\n,8\r\nEND\r\n1\r\n");
+    close(fd);
+}
+
+/* A promotion is over before the server says that it leads. */
+static void test_a_node_just_promoted_lets_go_of_nothing(void **state)
+{
+    struct settings next = harness.settings;
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    harness_ask(fd, "set f:1 0 0 3\r\n7,8\r\n", "STORED\r\n");
+    next.spaces[0].slots[0] = slot("aa", 20);
+    barrier_stop(harness.server->barrier);
+    harness.server->follows = true;
+    barrier_go(harness.server->barrier);
+    expect_refusal(&next, "slots: a is missing");
+    barrier_stop(harness.server->barrier);
+    harness.server->follows = false;
+    barrier_go(harness.server->barrier);
     close(fd);
 }
 
@@ -536,6 +556,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_slots_are_matched_by_name),
         TEST(test_slots_are_let_go),
+        TEST(test_a_node_just_promoted_lets_go_of_nothing),
         TEST(test_undone_slots_are_there),
         TEST(test_tables_are_let_go),
         TEST(test_spaces_come_and_go),
