@@ -160,11 +160,15 @@ static bool promote_spaces(struct data *data, struct barrier *barrier, char erro
     return begun;
 }
 
+/* A reload publishes other spaces in a stop, and frees these after it. */
 static struct keeper *promote_keeper(const struct follow *follow)
 {
+    barrier_stop(follow->barrier);
     const struct spaces *spaces = *follow->spaces;
+    struct keeper *keeper = spaces->count > 0 ? spaces->at[0]->job.keeper : NULL;
 
-    return spaces->count > 0 ? spaces->at[0]->job.keeper : NULL;
+    barrier_go(follow->barrier);
+    return keeper;
 }
 
 /* Promotes, in the keeper's bracket. REFUSED: nothing was changed. */
@@ -212,10 +216,12 @@ enum data_promoted data_promote(struct data *data, uint64_t epoch, bool new_stre
     }
     follow_end(data);
     checkpoint_end(data);
-    follow_see_spaces(follow);
     if (keeper != NULL) {
         keeper_stop(keeper);
     }
+    barrier_stop(follow->barrier);
+    follow_see_spaces(follow);
+    barrier_go(follow->barrier);
     enum data_promoted promoted = promote_now(data, epoch, new_stream, error);
 
     if (keeper != NULL) {
