@@ -2,6 +2,7 @@
  * spaces of kind plain. */
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -400,14 +401,15 @@ static struct {
     const struct engine_functions *engine;
     atomic_bool stopped, met, end;
     atomic_uint asked;
+    sem_t wanted;
 } stops;
 
-enum { STOP_LOOKS = 200 };
+enum { STOP_LOOKS = 1000 };
 
-/* As a checkpoint does that folds. */
+/* One whenever figures are asked for. */
 static void *stop_and_go(void *barrier)
 {
-    while (!stops.end) {
+    while (sem_wait(&stops.wanted) == 0 && !stops.end) {
         barrier_stop(barrier);
         stops.stopped = true;
         for (int i = 0; i < STOP_LOOKS && !stops.met; i++) {
@@ -421,11 +423,12 @@ static void *stop_and_go(void *barrier)
 
 static void figures_between_stops(const struct engine *engine, struct engine_figures *figures)
 {
+    stops.asked++;
+    sem_post(&stops.wanted);
     for (int i = 0; i < STOP_LOOKS && !stops.met; i++) {
         stops.met = stops.stopped;
         sched_yield();
     }
-    stops.asked++;
     stops.engine->figures(engine, figures);
 }
 
@@ -444,12 +447,15 @@ static void test_memory_is_counted_between_stops(void **state)
     barrier_stop(barrier);
     engine->functions = &functions;
     barrier_go(barrier);
+    assert_int_equal(sem_init(&stops.wanted, 0, 0), 0);
     assert_int_equal(pthread_create(&thread, NULL, stop_and_go, barrier), 0);
     bool there = reload_apply(harness.server, &next, space_engine_create);
     bool back = reload_apply(harness.server, &harness.settings, space_engine_create);
 
     stops.end = true;
+    sem_post(&stops.wanted);
     pthread_join(thread, NULL);
+    sem_destroy(&stops.wanted);
     barrier_stop(barrier);
     engine->functions = stops.engine;
     barrier_go(barrier);
