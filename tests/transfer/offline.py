@@ -171,8 +171,8 @@ class Offline(Case):
         rows = "".join("%d,1\n" % i for i in range(ROWS))
         with open(self.folder.config, encoding="ascii") as file:
             config = file.read()
-        for oldest, status, words in (("recycle", FAILED, "recycles its oldest tables"),
-                                      ("refuse", TOO_MANY, "no table is free")):
+        for oldest, status, words in (("refuse", TOO_MANY, "no table is free"),
+                                      ("recycle", FAILED, "recycles its oldest tables")):
             with open(self.folder.config, "w", encoding="ascii") as file:
                 file.write(config.replace("oldest: dump", "oldest: " + oldest))
             said = self.fill("feed", *options, stdin=rows, status=status)
@@ -180,14 +180,12 @@ class Offline(Case):
                 raise Failure("rows were lost with: " + said)
             self.refused_by_daemon()
             self.empty()
-        with open(self.folder.config, "w", encoding="ascii") as file:
-            file.write(config.replace("oldest: dump", "oldest: recycle"))
         self.last_row(options)
         with open(self.folder.config, "w", encoding="ascii") as file:
             file.write(config)
 
     def last_row(self, options):
-        """Of the rows that are too many by one the last one has a table opened, and the oldest goes."""
+        """Of the rows that are too many by one the last has a table opened, for which the oldest is recycled."""
         done, failed = 1, ROWS
         while failed - done > 1:
             rows = (done + failed) // 2
