@@ -286,6 +286,8 @@ static bool event_of(const struct journal_record *record, struct change_record_e
 void follow_see_spaces(struct follow *follow)
 {
     struct recovery *recovery = &follow->recovery;
+
+    barrier_stop(follow->barrier);
     const struct spaces *spaces = *follow->spaces;
 
     for (size_t i = 0; i < spaces->count; i++) {
@@ -299,6 +301,7 @@ void follow_see_spaces(struct follow *follow)
             recovery->spaces[recovery->count - 1]->known = NULL;
         }
     }
+    barrier_go(follow->barrier);
 }
 
 /*
@@ -316,9 +319,7 @@ static bool follow_prepare(struct data *data, const struct journal_record *recor
         !change_space_head_decode(event.bytes, event.length, &head)) {
         return true;
     }
-    barrier_stop(data->follow->barrier);
     follow_see_spaces(data->follow);
-    barrier_go(data->follow->barrier);
     pthread_mutex_lock(&data->lock);
     bool named = recovery_replay_name(recovery, record->lsn, event.space, &head);
 

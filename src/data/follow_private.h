@@ -93,7 +93,8 @@ void follow_pages_release(struct data *data);
 /* Makes a record of its words. */
 void follow_record(const uint64_t *words, uint64_t lsn, struct journal_record *record);
 
-void follow_see_spaces(struct follow *follow); /* those that a reload has added since the start */
+/* Notes those that a reload has added since the start. It stops the world for that. */
+void follow_see_spaces(struct follow *follow);
 
 /* ---- promote.c ---- */
 

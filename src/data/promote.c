@@ -219,9 +219,7 @@ enum data_promoted data_promote(struct data *data, uint64_t epoch, bool new_stre
     if (keeper != NULL) {
         keeper_stop(keeper);
     }
-    barrier_stop(follow->barrier);
     follow_see_spaces(follow);
-    barrier_go(follow->barrier);
     enum data_promoted promoted = promote_now(data, epoch, new_stream, error);
 
     if (keeper != NULL) {
