@@ -185,7 +185,7 @@ class Offline(Case):
             file.write(config)
 
     def last_row(self, options):
-        """Of the rows that are too many by one the last has a table opened, for which the oldest is recycled."""
+        """Of the rows that are too many by one the last has a table opened: the oldest goes."""
         done, failed = 1, ROWS
         while failed - done > 1:
             rows = (done + failed) // 2
