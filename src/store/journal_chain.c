@@ -100,6 +100,27 @@ bool journal_chain_is_cut(const struct journal_found *found, uint64_t closed_at)
     return cut;
 }
 
+/* What a segment tells of the stream's end counts up to its own: a follower cuts off what its
+ * leader does not have, and that may have been marked. */
+static void reach_as_told(uint64_t *reach, uint64_t told, uint64_t end)
+{
+    uint64_t lsn = told < end ? told : end;
+    *reach = *reach > lsn ? *reach : lsn;
+}
+
+/* How far the stream must go. */
+static void build_reach(struct journal_chain *chain)
+{
+    for (size_t i = 0; i < chain->live_count; i++) {
+        const struct journal_found *live = chain->live[i];
+        reach_as_told(&chain->durable, live->header.durable, live->end);
+        reach_as_told(&chain->durable, live->mark.durable, live->end);
+        if (journal_chain_is_of_this_run(chain, live)) {
+            reach_as_told(&chain->written, live->mark.written, live->end);
+        }
+    }
+}
+
 /* Takes the sound ones, which stand in the order of their numbers. */
 static void build_live(struct journal_chain *chain)
 {
@@ -117,15 +138,7 @@ static void build_live(struct journal_chain *chain)
         }
         chain->live[chain->live_count++] = found;
     }
-    for (size_t i = 0; i < chain->live_count; i++) {
-        const struct journal_found *live = chain->live[i];
-        uint64_t durable =
-            live->mark.durable > live->header.durable ? live->mark.durable : live->header.durable;
-        chain->durable = chain->durable > durable ? chain->durable : durable;
-        if (journal_chain_is_of_this_run(chain, live) && live->mark.written > chain->written) {
-            chain->written = live->mark.written;
-        }
-    }
+    build_reach(chain);
 }
 
 bool journal_chain_init(struct journal_chain *chain, struct vfs *vfs, const char *directory,

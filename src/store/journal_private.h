@@ -185,11 +185,12 @@ bool journal_segment_again(struct journal *journal, bool after_sync);
 /* Bytes of the ring into a segment's file. */
 bool journal_segment_write(struct journal *journal, int fd, const struct journal_header *header,
                            uint64_t from, uint64_t until);
-/* Notes what is durable in a segment; it need not succeed. The sync thread, or nobody else. */
+/* Notes what is durable in a segment; it need not succeed. Sealed: that is its end. The sync
+ * thread, or nobody else. */
 bool journal_segment_mark(struct journal *journal, struct journal_segment *segment,
                           uint64_t durable, bool sealed);
-/* The same for one that is not open. */
-void journal_segment_seal(struct journal *journal, const char *name, uint64_t durable);
+/* Seals one that is not open. */
+void journal_segment_seal(struct journal *journal, const char *name, uint64_t end);
 /* Gives back the room after the durable end of a segment, open as fd, once a durable mark of that
  * end says that it is one. */
 void journal_segment_shorten(struct journal *journal, int fd, uint64_t start, uint64_t end);

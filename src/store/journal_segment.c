@@ -285,7 +285,7 @@ bool journal_segment_mark(struct journal *journal, struct journal_segment *segme
 {
     unsigned char bytes[JOURNAL_MARK_BYTES];
     struct journal_mark mark = {.durable = durable,
-                                .written = journal_written(journal),
+                                .written = sealed ? durable : journal_written(journal),
                                 .serial = ++segment->mark_serial,
                                 .sealed = sealed};
     uint64_t offset = journal_mark_encode(&segment->header, &mark, bytes);
@@ -306,7 +306,7 @@ static bool segment_take(struct journal *journal, int fd, struct journal_found *
     return true;
 }
 
-void journal_segment_seal(struct journal *journal, const char *name, uint64_t durable)
+void journal_segment_seal(struct journal *journal, const char *name, uint64_t end)
 {
     const struct vfs_functions *file = journal->vfs->functions;
     struct journal_found found = {0};
@@ -317,8 +317,9 @@ void journal_segment_seal(struct journal *journal, const char *name, uint64_t du
         return;
     }
     struct journal_segment segment;
-    if (segment_take(journal, fd, &found, &segment) && !found.mark.sealed) {
-        journal_segment_mark(journal, &segment, durable, true);
+    if (segment_take(journal, fd, &found, &segment) &&
+        (!found.mark.sealed || found.mark.durable > end)) {
+        journal_segment_mark(journal, &segment, end, true);
     }
     file->close(journal->vfs, fd);
 }

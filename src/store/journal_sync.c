@@ -274,7 +274,7 @@ static void mark_segments(struct journal *journal, const struct sync_round *roun
     struct journal_segment *s = round->first;
     while (s != round->last) {
         struct journal_segment *next = s->next;
-        journal_segment_mark(journal, s, round->target, true);
+        journal_segment_mark(journal, s, s->end, true);
         int fd = s->fd;
         pthread_mutex_lock(&journal->write_lock);
         s->fd = -1; /* a trim may free it from now on */

@@ -536,7 +536,8 @@ def promotions(pair):
 
 
 def roles(pair):
-    """What would be lost is said, and refused; a running leader follows, and its own end is cut."""
+    """What would be lost is said, and refused; a running leader follows, and its own end is cut,
+    for good."""
     one, two = pair.nodes
     pair.lead()
     level_under_load(two)
@@ -564,6 +565,11 @@ def roles(pair):
     pair.writers = []
     if "cut" not in one.output() and "a copy" not in one.output():
         raise Failure("nothing was cut:\n" + one.output())
+    pair.check_equal()
+    one.kill()  # before as much has come as was cut
+    one.configure(follow=two)
+    one.start()
+    level(two, one)
     pair.check_equal()
     two.stop()
     one.stop()

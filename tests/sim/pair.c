@@ -295,6 +295,15 @@ void pair_bring_up(struct pair_node *node)
     pair_start(node);
 }
 
+/* As its agent does again and again; after a cut nothing may have come by then. */
+static void begin_again(struct pair_node *node)
+{
+    while (test_random_once_in(&node->pair->random, 3)) {
+        pair_crash(node, test_random_once_in(&node->pair->random, 2));
+        pair_start(node);
+    }
+}
+
 static void begin_anew(struct pair_node *node)
 {
     bool kills = test_random_once_in(&node->pair->random, 3);
@@ -302,11 +311,12 @@ static void begin_anew(struct pair_node *node)
     if (kills) {
         pair_crash(node, test_random_once_in(&node->pair->random, 2));
     } else {
-        sim_stop_cleanly(&node->sim);
+        sim_stop_cleanly(&node->sim, !node->cuts); /* as the daemon does */
     }
     /* A process that was killed has forgotten where its journal was to be cut. */
     node->cuts = node->cuts && !kills;
     pair_start(node);
+    begin_again(node);
 }
 
 /* A leader's workers do it. */
@@ -540,7 +550,7 @@ void pair_fini(struct pair *pair)
         struct pair_node *node = &pair->nodes[i];
 
         if (node->up) {
-            sim_stop_cleanly(&node->sim);
+            sim_stop_cleanly(&node->sim, true);
         }
         pair->figures.copies += node->counts.copies;
         pair->figures.rewinds += node->counts.rewinds;

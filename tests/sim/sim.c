@@ -341,7 +341,7 @@ void sim_end(struct sim *sim, bool cut)
     wind_up(sim, false);
 }
 
-void sim_stop_cleanly(struct sim *sim)
+void sim_stop_cleanly(struct sim *sim, bool checkpoint)
 {
     if (sim->ended) {
         sim_end(sim, false);
@@ -353,7 +353,7 @@ void sim_stop_cleanly(struct sim *sim)
         (void)journal_sink_submit(&sim->sinks[0].journal);
         (void)sim_wait_written(sim, sim->acknowledged);
     }
-    if (!wind_up(sim, true)) {
+    if (!wind_up(sim, checkpoint)) {
         fail_msg("seed %llu: it cannot stop cleanly", (unsigned long long)sim->seed);
     }
     sim->figures.clean_stops++;

@@ -200,7 +200,8 @@ void sim_arm(struct sim *sim, enum sim_point point, uint64_t within, bool cut);
 void sim_arm_code(struct sim *sim, unsigned code, bool cut);
 /* Now, unless it has ended; then winds up. */
 void sim_end(struct sim *sim, bool cut);
-void sim_stop_cleanly(struct sim *sim); /* may end in the midst, too */
+/* Of its own accord, with a last checkpoint or without; may end in the midst, too. */
+void sim_stop_cleanly(struct sim *sim, bool checkpoint);
 void sim_checkpoint(struct sim *sim);
 void sim_dump(struct sim *sim); /* a round for dumps alone */
 /* Every key as the history says, now. */

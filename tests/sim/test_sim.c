@@ -109,7 +109,7 @@ static void run_process(struct sim *sim)
     arm(sim, before);
     live(sim);
     if (test_random_once_in(&sim->random, 5)) {
-        sim_stop_cleanly(sim);
+        sim_stop_cleanly(sim, true);
     } else {
         sim_end(sim, test_random_once_in(&sim->random, 2));
     }
@@ -134,7 +134,7 @@ static void run_seed(uint64_t seed, struct sim_figures *sum)
     }
     sim_begin(&sim);
     sim.figures.dropped += sim.history.dropped;
-    sim_stop_cleanly(&sim);
+    sim_stop_cleanly(&sim, true);
     add_figures((uint64_t *)sum, &sim.figures);
     uint64_t calls = vfs_sim_calls(sim.disk, VFS_SIM_ANY, NULL);
 

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "store/journal_chain.h"
 
 #define WAIT_US_MAX   60000000u
 #define PAYLOAD_WORDS (JOURNAL_PAYLOAD_MAX / 8)
@@ -201,6 +202,24 @@ void run_scan(struct vfs *vfs, uint64_t from, struct recovered *recovered)
 {
     recovered->scan.from = from;
     recovered->end = journal_scan(vfs, RUN_DIRECTORY, &recovered->scan, check_record, recovered);
+}
+
+unsigned run_check_seals(struct vfs *vfs)
+{
+    struct journal_chain chain;
+    char error[JOURNAL_ERROR_MAX];
+    unsigned sealed = 0;
+    assert_true(journal_chain_init(&chain, vfs, RUN_DIRECTORY, error));
+    for (size_t i = 0; i < chain.live_count; i++) {
+        const struct journal_found *live = chain.live[i];
+        if (live->mark.sealed) {
+            assert_int_equal(live->mark.durable, live->end);
+            assert_int_equal(live->mark.written, live->end);
+            sealed++;
+        }
+    }
+    journal_chain_fini(&chain);
+    return sealed;
 }
 
 void run_world_begin(struct run_world *world, uint64_t seed, enum journal_sync sync)

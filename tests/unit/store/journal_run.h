@@ -51,6 +51,8 @@ bool run_write(struct journal_writer *writer, uint8_t w, uint64_t number, uint64
 
 /* Reads the stream from `from` on. Below it, `recovered` holds what is there. */
 void run_scan(struct vfs *vfs, uint64_t from, struct recovered *recovered);
+/* A sealed segment's mark is of its end. Returns how many are sealed. */
+unsigned run_check_seals(struct vfs *vfs);
 
 /* One journal in a directory of its own, and who writes to it. */
 #define RUN_WORLD_ENDS 20

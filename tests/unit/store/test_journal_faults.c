@@ -339,8 +339,10 @@ static void test_write_error_once(void **state)
         assert_false(stats_of(&world).failed);
         /* under always it may have hit a mark, which costs nothing */
         assert_true(stats_of(&world).segments >= (sync == JOURNAL_SYNC_ALWAYS ? 2 : 3));
+        assert_true(journal_sync_now(world.journal));
         vfs_sim_kill(world.sim);
         close_journal(&world);
+        assert_true(run_check_seals(vfs_sim_vfs(world.sim)) > 0);
         expect_recovered(&world, JOURNAL_SCAN_TORN, world.number);
         end(&world);
     }
