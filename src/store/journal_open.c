@@ -118,17 +118,15 @@ static bool journal_open_take_over(struct journal *journal, const struct journal
     return true;
 }
 
-/* Cuts the room after the end of the last segment, if it has some: nothing comes there any more.
- * But while segments that go on from there are yet to be deleted, they would miss it. */
-static void cut_previous(struct journal *journal, const struct journal_chain *chain,
-                         const struct journal_link *link)
+/* Cuts the room after the end of the last segment, if it has some: nothing comes there any more. */
+static void cut_previous(struct journal *journal, const struct journal_link *link)
 {
     const struct journal_segment *last = journal->first;
     char name[JOURNAL_NAME_MAX];
     while (last && last->header.number != link->number) {
         last = last->next;
     }
-    if (!last || chain->live[chain->live_count - 1]->header.start > last->end) {
+    if (!last) {
         return;
     }
     journal_name(name, last->header.start);
@@ -154,8 +152,8 @@ uint64_t journal_start_bytes(uint64_t segment_bytes, uint64_t buffer_bytes)
 }
 
 /* Makes the first segment; on a full disk a small one, in the ballast's room. */
-static int make_first(struct journal *journal, const struct journal_chain *chain,
-                      const struct journal_link *link, struct journal_header *header)
+static int make_first(struct journal *journal, const struct journal_link *link,
+                      struct journal_header *header)
 {
     int fd = journal_segment_make(journal, JOURNAL_SPARE_NAME, header->bytes);
     uint64_t small = small_bytes(journal->segment_bytes, journal->ring.bytes);
@@ -163,7 +161,7 @@ static int make_first(struct journal *journal, const struct journal_chain *chain
         return fd;
     }
     journal_unlink(journal, JOURNAL_AGAIN_NAME); /* as large as a segment; it never counts */
-    cut_previous(journal, chain, link);
+    cut_previous(journal, link);
     journal_ballast_give(journal->vfs, journal->directory, small + JOURNAL_PAGE_BYTES);
     header->bytes = small;
     journal_ring_first(&journal->ring, small - JOURNAL_PAGE_BYTES);
@@ -172,8 +170,7 @@ static int make_first(struct journal *journal, const struct journal_chain *chain
 
 /* Durable before anything is put into it. */
 static bool begin_first(struct journal *journal, const struct journal_config *config,
-                        const struct journal_chain *chain, const struct journal_link *link,
-                        char error[JOURNAL_ERROR_MAX])
+                        const struct journal_link *link, char error[JOURNAL_ERROR_MAX])
 {
     const struct vfs_functions *file = journal->vfs->functions;
     struct journal_header header = {
@@ -185,7 +182,7 @@ static bool begin_first(struct journal *journal, const struct journal_config *co
         .boot = journal->boot,
         .previous = *link,
     };
-    int fd = make_first(journal, chain, link, &header);
+    int fd = make_first(journal, link, &header);
     journal->current =
         fd < 0 ? NULL : journal_segment_begin(journal, fd, JOURNAL_SPARE_NAME, &header, true);
     if (!journal->current || file->sync_dir(journal->vfs, journal->directory) != 0) {
@@ -346,7 +343,7 @@ static bool journal_open_begin(struct journal *journal, const struct journal_con
         !settle(config, chain, error)) {
         return false;
     }
-    bool begun = begin_first(journal, config, chain, &link, error);
+    bool begun = begin_first(journal, config, &link, error);
     if (journal->current) {
         append_current(journal);
     }

@@ -329,11 +329,11 @@ void journal_segment_shorten(struct journal *journal, int fd, uint64_t start, ui
     const struct vfs_functions *file = journal->vfs->functions;
     struct journal_found found = {.name_start = start};
     struct journal_segment segment;
-    if (!segment_take(journal, fd, &found, &segment)) {
-        return;
+    if (!segment_take(journal, fd, &found, &segment) || found.mark.durable > end) {
+        return; /* until a start has cut it, what it was marked with is missed */
     }
     uint64_t used = journal_offset_of(&found.header, end);
-    bool told = found.mark.durable >= end || journal_segment_mark(journal, &segment, end, false);
+    bool told = found.mark.durable == end || journal_segment_mark(journal, &segment, end, false);
     if (told && file->fdatasync(journal->vfs, fd) == 0 && found.size > used) {
         file->truncate(journal->vfs, fd, used);
     }

@@ -41,13 +41,19 @@ static uint64_t end_of(const struct stream *stream)
     return stream->ends[stream->world.number];
 }
 
-/* A leader's, all of it durable and with its clean end; a start has gone on from there, and nothing
- * came. */
-static void begin_stream(struct stream *stream, uint64_t seed)
+/* All of it durable, and ended. A leader's has its clean end, and a start has gone on from there,
+ * to which nothing came; a follower's has neither. */
+static void begin_stream(struct stream *stream, uint64_t seed, bool led)
 {
     struct run_world *world = &stream->world;
     *stream = (struct stream){.in_first = 0};
     run_world_begin(world, seed, JOURNAL_SYNC_EVERYSEC);
+    if (!led) {
+        run_world_end(world, true);
+        world->config.follows = true;
+        world->journal = run_open(&world->config, NULL);
+        journal_writer_init(&world->writer, world->journal);
+    }
     journal_keep_room(world->journal);
     RUN_WAIT_FOR(journal_ballast_bytes(world->vfs, RUN_DIRECTORY) == RUN_SEGMENT_BYTES);
     while (end_of(stream) < CAPACITY + CAPACITY / 2) {
@@ -58,6 +64,10 @@ static void begin_stream(struct stream *stream, uint64_t seed)
     assert_true(journal_sync_now(world->journal));
     run_world_end(world, false);
     struct recovered recovered = run_world_scan(world);
+    if (!led) {
+        assert_int_equal(recovered.end, JOURNAL_SCAN_TORN);
+        return;
+    }
     assert_int_equal(recovered.end, JOURNAL_SCAN_CLEAN);
     assert_int_equal(recovered.scan.end, end_of(stream) + CLOSED);
     world->journal = run_open(&world->config, &recovered);
@@ -95,22 +105,23 @@ static void expect_records(struct stream *stream, uint64_t records)
 
 /* ---- tests ---- */
 
-/* The clean end alone, as a leader leaves it that has lost its lease; some records; all of the
- * second segment; of the first as well. A kill follows before anything else came. */
+/* The end alone, as a leader leaves it that has lost its lease; some records; all of the second
+ * segment; of the first as well. A kill follows before anything else came. */
 static void test_nothing_came(void **state)
 {
     (void)state;
     struct stream stream;
-    begin_stream(&stream, 1);
+    begin_stream(&stream, 1, true);
     uint64_t all = stream.world.number;
     uint64_t first = stream.in_first;
     const uint64_t least[] = {all, all - 1, first + 2, first + 1, first, first - 1, 1};
     vfs_sim_destroy(stream.world.sim);
-    for (size_t i = 0; i < sizeof(least) / sizeof(*least); i++) {
-        begin_stream(&stream, 1);
-        assert_true(take_back(&stream, least[i]));
+    for (size_t i = 0; i < 2 * sizeof(least) / sizeof(*least); i++) {
+        uint64_t left = least[i / 2];
+        begin_stream(&stream, 1, i % 2 > 0);
+        assert_true(take_back(&stream, left));
         run_world_end(&stream.world, true);
-        expect_records(&stream, least[i]);
+        expect_records(&stream, left);
         vfs_sim_destroy(stream.world.sim);
     }
 }
@@ -120,7 +131,7 @@ static void test_again(void **state)
 {
     (void)state;
     struct stream stream;
-    begin_stream(&stream, 1);
+    begin_stream(&stream, 1, true);
     uint64_t left = stream.world.number;
     for (unsigned i = 0; i < 3; i++) {
         left -= 10;
@@ -140,7 +151,7 @@ static void test_what_is_left_is_marked(void **state)
     char path[64];
     char name[JOURNAL_NAME_MAX];
     struct stream stream;
-    begin_stream(&stream, 1);
+    begin_stream(&stream, 1, true);
     uint64_t start = CAPACITY;
     uint64_t left = stream.world.number - 1;
     assert_true(take_back(&stream, left));
@@ -162,6 +173,7 @@ struct doom {
     _Atomic uint64_t calls;
     uint64_t cut_seed; /* 0: a kill */
     bool full;         /* the disk is */
+    bool led;
 };
 
 static void die_at(void *context, enum vfs_sim_op op, const char *path)
@@ -195,7 +207,7 @@ static void expect_either(struct stream *stream, uint64_t left)
 static bool dies(struct doom *doom, uint64_t back)
 {
     struct stream stream;
-    begin_stream(&stream, doom->at);
+    begin_stream(&stream, doom->at, doom->led);
     uint64_t left = stream.world.number - back;
     doom->sim = stream.world.sim;
     if (doom->full) {
@@ -217,13 +229,14 @@ static bool dies(struct doom *doom, uint64_t back)
     return died;
 }
 
-static void dies_when_it_starts(bool full)
+static void dies_when_it_starts(bool led, bool full)
 {
     for (uint64_t seed = 0; seed <= POWER_CUTS; seed++) { /* the first is a kill */
         uint64_t call = 1;
-        struct doom doom = {.at = call, .cut_seed = seed, .full = full};
+        struct doom doom = {.at = call, .cut_seed = seed, .full = full, .led = led};
         while (dies(&doom, seed % 2 * 10)) {
-            doom = (struct doom){.at = ++call, .cut_seed = seed, .full = full};
+            call++;
+            doom = (struct doom){.at = call, .cut_seed = seed, .full = full, .led = led};
             assert_true(call < CALLS_MAX);
         }
         assert_true(call > 5);
@@ -233,14 +246,16 @@ static void dies_when_it_starts(bool full)
 static void test_dies_when_it_starts(void **state)
 {
     (void)state;
-    dies_when_it_starts(false);
+    dies_when_it_starts(true, false);
+    dies_when_it_starts(false, false);
 }
 
 /* Then the room of a first segment is that of the ballast. */
 static void test_dies_on_a_full_disk(void **state)
 {
     (void)state;
-    dies_when_it_starts(true);
+    dies_when_it_starts(true, true);
+    dies_when_it_starts(false, true);
 }
 
 int main(void)
