@@ -279,6 +279,13 @@ void pair_crash(struct pair_node *node, bool cut)
     lose_both(node);
 }
 
+void pair_stop(struct pair_node *node, bool checkpoint)
+{
+    pair_promise(node->pair);
+    sim_stop_cleanly(&node->sim, checkpoint);
+    node->pair->figures.stops++;
+}
+
 void pair_bring_up(struct pair_node *node)
 {
     struct pair *pair = node->pair;

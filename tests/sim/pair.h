@@ -46,7 +46,7 @@ struct pair_node {
 };
 
 struct pair_figures {
-    uint64_t steps, compared, promotions, refused, zombies, crashes, promised, turned, links;
+    uint64_t steps, compared, promotions, refused, zombies, crashes, stops, promised, turned, links;
     uint64_t copies, rewinds;
     uint64_t lost; /* times that both have lost power, and what was acknowledged */
 };
@@ -77,6 +77,8 @@ void pair_run(struct pair *pair, unsigned turns);
 void pair_tend(struct pair *pair);
 void pair_start(struct pair_node *node); /* one that is down, as what it is meant to be */
 void pair_crash(struct pair_node *node, bool cut);
+/* Of its own accord; with no last checkpoint, as one that is to lead no more. */
+void pair_stop(struct pair_node *node, bool checkpoint);
 /*
  * As an operator does, or an agent: one that has lost what was acknowledged does not lead again.
  * The other, which has it, is promoted, and it follows.

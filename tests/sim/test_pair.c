@@ -97,6 +97,16 @@ static void end_one(struct pair *pair)
     }
 }
 
+/* A leader whose time is over. */
+static void end_old(struct pair *pair, struct pair_node *old)
+{
+    if (test_random_once_in(&pair->random, 2)) {
+        pair_stop(old, test_random_once_in(&pair->random, 2));
+    } else {
+        pair_crash(old, test_random_once_in(&pair->random, 2));
+    }
+}
+
 /*
  * With ack: replica the old leader may still be up, and go on: nothing it takes is acknowledged.
  * Without, an operator has stopped it first.
@@ -112,7 +122,7 @@ static void promote(struct pair *pair)
     bool zombie = old->up && pair->acks && test_random_once_in(&pair->random, 2);
 
     if (old->up && !zombie) {
-        pair_crash(old, test_random_once_in(&pair->random, 2));
+        end_old(pair, old);
     }
 
     bool promoted = pair_promote(pair);
@@ -127,7 +137,7 @@ static void restart(struct pair *pair)
         bool old = node->up && node->sim.leads && node != pair_leader(pair);
 
         if (old && test_random_once_in(&pair->random, 3)) {
-            pair_crash(node, test_random_once_in(&pair->random, 2));
+            end_old(pair, node);
         }
         if (!node->up && test_random_once_in(&pair->random, 3)) {
             pair_bring_up(node);
@@ -186,12 +196,14 @@ static void print(const struct pair_figures *f)
     printf("%llu turns, %llu connections, %llu comparisons, %llu bytes turned\n",
            (unsigned long long)f->steps, (unsigned long long)f->links,
            (unsigned long long)f->compared, (unsigned long long)f->turned);
-    printf("%llu ends, %llu promotions (%llu refused, %llu beside the old leader), %llu copies, "
+    printf("%llu ends, %llu stops, %llu promotions (%llu refused, %llu beside the old leader), "
+           "%llu copies, "
            "%llu rewinds, %llu times acknowledged, %llu times lost by both\n",
-           (unsigned long long)f->crashes, (unsigned long long)f->promotions,
-           (unsigned long long)f->refused, (unsigned long long)f->zombies,
-           (unsigned long long)f->copies, (unsigned long long)f->rewinds,
-           (unsigned long long)f->promised, (unsigned long long)f->lost);
+           (unsigned long long)f->crashes, (unsigned long long)f->stops,
+           (unsigned long long)f->promotions, (unsigned long long)f->refused,
+           (unsigned long long)f->zombies, (unsigned long long)f->copies,
+           (unsigned long long)f->rewinds, (unsigned long long)f->promised,
+           (unsigned long long)f->lost);
 }
 
 static void test_seeds(void **state)
