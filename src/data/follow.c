@@ -207,56 +207,6 @@ enum data_taken data_take(struct data *data, uint64_t lsn, const void *bytes, si
     return follow_no_room(data, error);
 }
 
-/* Sums the records from `at` to lsn. Returns how far it came. *segment: where the one it came to
- * begins. */
-static uint64_t follow_sum(struct data *data, uint64_t at, uint64_t lsn, uint64_t *sum,
-                           uint64_t *segment)
-{
-    struct journal_reader reader;
-    uint64_t written = journal_written(data->journal);
-
-    *sum = 0;
-    journal_reader_init(&reader, data->vfs, data->directory, at);
-    while (at < lsn && journal_reader_next(&reader, written) == JOURNAL_READ_RECORDS) {
-        for (size_t i = 0; i < reader.length && at < lsn;) {
-            uint64_t word = reader.records[i / JOURNAL_UNIT];
-
-            *sum = journal_sum(*sum, word);
-            i += journal_word_bytes(word);
-            at += journal_word_bytes(word);
-        }
-    }
-    *segment = reader.header.start;
-    journal_reader_fini(&reader);
-    return at;
-}
-
-bool data_sum(struct data *data, uint64_t from, uint64_t lsn, uint64_t *sum)
-{
-    uint64_t segment, unused;
-
-    if (follow_sum(data, from, lsn, sum, &segment) == lsn) {
-        return true;
-    }
-    *sum = 0;
-    return segment < from && follow_sum(data, segment, from, &unused, &segment) > from;
-}
-
-bool data_can_rewind(struct data *data, uint64_t lsn)
-{
-    bool can = true;
-
-    pthread_mutex_lock(&data->lock);
-    const struct manifest *manifest = data->manifest;
-
-    can = manifest->journal_lsn <= lsn;
-    for (size_t i = 0; i < manifest->spaces_count; i++) {
-        can = can && data_label(&manifest->spaces[i], DATA_LABEL_M, 0) <= lsn;
-    }
-    pthread_mutex_unlock(&data->lock);
-    return can;
-}
-
 /* ---- one record ---- */
 
 void follow_record(const uint64_t *words, uint64_t lsn, struct journal_record *record)
@@ -271,8 +221,7 @@ void follow_record(const uint64_t *words, uint64_t lsn, struct journal_record *r
     };
 }
 
-/* Returns whether it is an event. */
-static bool event_of(const struct journal_record *record, struct change_record_event *event)
+bool follow_event(const struct journal_record *record, struct change_record_event *event)
 {
     struct change change;
 
@@ -314,7 +263,7 @@ static bool follow_prepare(struct data *data, const struct journal_record *recor
     struct change_record_event event;
     struct change_space_head head;
 
-    if (!event_of(record, &event) || event.event != CHANGE_EVENT_SPACE ||
+    if (!follow_event(record, &event) || event.event != CHANGE_EVENT_SPACE ||
         recovery->by_number[event.space] != NULL ||
         !change_space_head_decode(event.bytes, event.length, &head)) {
         return true;
@@ -332,7 +281,7 @@ static bool follow_is_ready(const struct recovery *recovery, const struct journa
 {
     struct change_record_event event;
 
-    if (LIKELY(!event_of(record, &event))) {
+    if (LIKELY(!follow_event(record, &event))) {
         return true;
     }
     const struct recovery_space *space = recovery->by_number[event.space];

@@ -76,11 +76,13 @@ uint64_t data_applied(const struct data *data);
  */
 bool data_sum(struct data *data, uint64_t from, uint64_t lsn, uint64_t *sum);
 
-/*
- * Returns whether the next start may cut the journal at lsn and go on from there: no image of a
- * table is newer. Any thread that may wait for the disk.
- */
-bool data_can_rewind(struct data *data, uint64_t lsn);
+enum data_rewind {
+    DATA_REWIND,        /* the next start may cut the journal there and go on */
+    DATA_REWIND_COPY,   /* a table's image is newer, or the manifest names a space that is */
+    DATA_REWIND_PARTED, /* no record ends there, as one does at the other node: two have led */
+};
+/* May the journal be cut at lsn? Reads it from there on. Any thread that may wait for the disk. */
+enum data_rewind data_can_rewind(struct data *data, uint64_t lsn);
 
 /*
  * Returns whether the disk has room for a start (which may take the ballast), or a promotion: asked

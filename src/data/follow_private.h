@@ -92,6 +92,8 @@ void follow_pages_release(struct data *data);
 
 /* Makes a record of its words. */
 void follow_record(const uint64_t *words, uint64_t lsn, struct journal_record *record);
+/* Returns whether it is an event. */
+bool follow_event(const struct journal_record *record, struct change_record_event *event);
 
 /* Notes those that a reload has added since the start. It stops the world for that. */
 void follow_see_spaces(struct follow *follow);

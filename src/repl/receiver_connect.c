@@ -266,6 +266,17 @@ bool receiver_has_room(struct repl_receiver *receiver)
     return has;
 }
 
+enum receiver_next receiver_diverged(struct repl_receiver *receiver, uint64_t from, uint64_t lsn)
+{
+    receiver_trouble(receiver,
+                     "it has other records than this node from LSN %llu to %llu: two have led at "
+                     "one time; nothing more is taken: empty the data directory of the one that is "
+                     "wrong",
+                     (unsigned long long)from, (unsigned long long)lsn);
+    receiver_set_state(receiver, REPL_RECEIVER_DIVERGED);
+    return RECEIVER_OVER;
+}
+
 static enum receiver_next receiver_rewind(struct repl_receiver *receiver,
                                           const struct repl_line *line)
 {
@@ -283,10 +294,17 @@ static enum receiver_next receiver_rewind(struct repl_receiver *receiver,
                 "lost_bytes=%llu",
                 receiver->address, (unsigned long long)line->lsn, (unsigned long long)line->epoch,
                 (unsigned long long)(position->lsn - line->lsn));
-    if (!data_can_rewind(receiver->data, line->lsn)) {
-        log_warning("following %s: tables here are newer than that, so a copy is fetched",
+    switch (data_can_rewind(receiver->data, line->lsn)) {
+    case DATA_REWIND_PARTED:
+        log_error("following %s: the nodes have diverged: no record ends here at that LSN",
+                  receiver->address);
+        return receiver_diverged(receiver, line->lsn, position->lsn);
+    case DATA_REWIND_COPY:
+        log_warning("following %s: what is stored here is newer than that, so a copy is fetched",
                     receiver->address);
         return receiver_copy(receiver);
+    default:
+        break;
     }
     atomic_fetch_add(&receiver->owner.counts->rewinds, 1);
     atomic_fetch_add(&receiver->owner.counts->lost_bytes, position->lsn - line->lsn);

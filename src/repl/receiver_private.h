@@ -96,6 +96,8 @@ bool receiver_await_bytes(struct repl_receiver *receiver, unsigned silence_s, vo
 void receiver_note_end(struct repl_receiver *receiver);
 /* SERVER_ERROR, BUSY, or a line that does not belong there. */
 enum receiver_next receiver_refused(struct repl_receiver *receiver, const struct repl_line *line);
+/* Its records from `from` to lsn are not those here: nothing more is taken. */
+enum receiver_next receiver_diverged(struct repl_receiver *receiver, uint64_t from, uint64_t lsn);
 /* Has the disk room for the start that is to come? False: said. */
 bool receiver_has_room(struct repl_receiver *receiver);
 

@@ -252,16 +252,10 @@ static bool reception_diverged(struct reception *reception, uint64_t sum)
     struct repl_receiver *receiver = reception->receiver;
     const struct repl_line *line = &reception->sum;
 
-    receiver_trouble(receiver,
-                     "it has other records than this node from LSN %llu to %llu: two have led at "
-                     "one time; nothing more is taken: empty the data directory of the one that is "
-                     "wrong",
-                     (unsigned long long)line->from, (unsigned long long)line->lsn);
     log_error("following %s: the nodes have diverged from=%llu lsn=%llu sum=%016llx here=%016llx",
               receiver->address, (unsigned long long)line->from, (unsigned long long)line->lsn,
               (unsigned long long)line->sum, (unsigned long long)sum);
-    receiver_set_state(receiver, REPL_RECEIVER_DIVERGED);
-    return reception_end(reception, RECEIVER_OVER);
+    return reception_end(reception, receiver_diverged(receiver, line->from, line->lsn));
 }
 
 /* Compares a sum once its records can be read from the files. */

@@ -276,6 +276,8 @@ static bool line_fits(struct rest *rest, const struct repl_line *line)
     bool none = (line->stream[0] | line->stream[1]) == 0;
 
     switch (line->kind) {
+    case REPL_REWIND:
+        return line->lsn % 8 == 0 || line_refuse(rest, "replication: lsn must be a multiple of 8");
     case REPL_FOLLOW:
         if (line->lsn % 8 != 0) {
             return line_refuse(rest, "replication: lsn must be a multiple of 8");

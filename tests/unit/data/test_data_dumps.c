@@ -94,12 +94,12 @@ static void test_rewind(void **state)
     uint64_t lsn = data_run_stats(&run).checkpoint_lsn;
 
     assert_true(data_run_set(&run, 1, 5, 55));
-    assert_true(data_can_rewind(run.data, lsn));
-    assert_false(data_can_rewind(run.data, lsn - 1));
+    assert_int_equal(data_can_rewind(run.data, lsn), DATA_REWIND);
     dump(0, TOY_RANGE); /* its file has what was put since, and replay still begins there */
     assert_true(data_run_stats(&run).checkpoint_lsn == lsn);
-    assert_false(data_can_rewind(run.data, lsn));
-    assert_true(data_can_rewind(run.data, journal_head(data_journal(run.data))));
+    assert_int_equal(data_can_rewind(run.data, lsn), DATA_REWIND_COPY);
+    lsn = journal_head(data_journal(run.data));
+    assert_int_equal(data_can_rewind(run.data, lsn), DATA_REWIND);
     assert_true(data_run_end(&run));
 }
 

@@ -51,6 +51,29 @@ static void test_sums(void **state)
     assert_true(data_run_end(&run));
 }
 
+/* A cut is between records, takes no space's beginning with it, and nothing that images hold. */
+static void test_rewind(void **state)
+{
+    (void)state;
+    assert_true(data_run_begin(&run));
+    assert_true(data_run_set(&run, 0, 1, 1));
+    uint64_t lsn = journal_head(data_journal(run.data));
+
+    assert_int_equal(data_can_rewind(run.data, lsn), DATA_REWIND);
+    assert_true(data_run_set(&run, 0, 2, 2));
+    assert_int_equal(data_can_rewind(run.data, lsn), DATA_REWIND);
+    assert_int_equal(data_can_rewind(run.data, lsn + JOURNAL_UNIT), DATA_REWIND_PARTED);
+    assert_int_equal(data_can_rewind(run.data, 0), DATA_REWIND_COPY); /* the manifest names them */
+    data_run_checkpoints(&run);
+    assert_true(data_run_checkpoint(&run));
+    assert_int_equal(data_can_rewind(run.data, lsn), DATA_REWIND_COPY);
+    lsn = journal_head(data_journal(run.data));
+    assert_true(data_run_set(&run, 0, 3, 3));
+    assert_int_equal(data_can_rewind(run.data, lsn), DATA_REWIND);
+    assert_int_equal(data_can_rewind(run.data, lsn + JOURNAL_UNIT), DATA_REWIND_PARTED);
+    assert_true(data_run_end(&run));
+}
+
 static char *read_text(void)
 {
     size_t length;
@@ -268,9 +291,13 @@ static void test_contradiction(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        DATA_RUN_TEST(test_sums, &run),           DATA_RUN_TEST(test_reigns, &run),
-        DATA_RUN_TEST(test_power_cuts, &run),     DATA_RUN_TEST(test_power_cuts_never, &run),
-        DATA_RUN_TEST(test_older_manifest, &run), DATA_RUN_TEST(test_contradiction, &run),
+        DATA_RUN_TEST(test_sums, &run),
+        DATA_RUN_TEST(test_rewind, &run),
+        DATA_RUN_TEST(test_reigns, &run),
+        DATA_RUN_TEST(test_power_cuts, &run),
+        DATA_RUN_TEST(test_power_cuts_never, &run),
+        DATA_RUN_TEST(test_older_manifest, &run),
+        DATA_RUN_TEST(test_contradiction, &run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,11 +90,11 @@ bool data_sum(struct data *data, uint64_t from, uint64_t lsn, uint64_t *sum)
     return fake.has_sum;
 }
 
-bool data_can_rewind(struct data *data, uint64_t lsn)
+enum data_rewind data_can_rewind(struct data *data, uint64_t lsn)
 {
     (void)data;
     (void)lsn;
-    return fake.can_rewind;
+    return fake.rewind;
 }
 
 bool data_has_room(struct data *data, bool starts, char error[DATA_ERROR_MAX])

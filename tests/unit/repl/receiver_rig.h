@@ -24,7 +24,8 @@ struct fake {
     unsigned no_room;  /* calls of take that have none */
     char why[64];      /* the disk is full; "": it is the buffer */
     _Atomic enum data_taken result;
-    bool has_sum, can_rewind;
+    bool has_sum;
+    enum data_rewind rewind;
     _Atomic bool full; /* no start has room */
     uint64_t sum;
     _Atomic unsigned takes;

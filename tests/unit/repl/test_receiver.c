@@ -205,7 +205,6 @@ static void test_sum_unknown(void **state)
 static void test_rewind(void **state)
 {
     (void)state;
-    fake.can_rewind = true;
     rig_go();
     rig_pick_up();
     rig_expect("follow 1 rollcall two " RIG_STREAM " 3 4096");
@@ -222,7 +221,6 @@ static void test_rewind(void **state)
 static void test_rewind_on_full_disk(void **state)
 {
     (void)state;
-    fake.can_rewind = true;
     fake.full = true;
     rig_go();
     rig_pick_up();
@@ -243,6 +241,7 @@ static void test_rewind_on_full_disk(void **state)
 static void test_rewind_by_copy(void **state)
 {
     (void)state;
+    fake.rewind = DATA_REWIND_COPY;
     rig_go();
     rig_pick_up();
     rig_expect("follow 1 rollcall two " RIG_STREAM " 3 4096");
@@ -251,6 +250,21 @@ static void test_rewind_by_copy(void **state)
     rig_say("SERVER_ERROR no copy here");
     rig_await_trouble("it says: no copy here");
     assert_false(atomic_load(&fake.again));
+}
+
+/* Nothing of what this node alone has is cut off before an operator has looked. */
+static void test_rewind_of_two_leaders(void **state)
+{
+    (void)state;
+    fake.rewind = DATA_REWIND_PARTED;
+    rig_go();
+    rig_pick_up();
+    rig_expect("follow 1 rollcall two " RIG_STREAM " 3 4096");
+    rig_say("REWIND 3 4000");
+    rig_await_trouble("it has other records than this node from LSN 4000 to 4096: two have led");
+    RIG_AWAIT(rig_figures().state == REPL_RECEIVER_DIVERGED);
+    assert_false(atomic_load(&fake.again));
+    assert_int_equal(rig_figures().rewinds, 0);
 }
 
 static void test_refusals(void **state)
@@ -395,6 +409,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rewind, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_rewind_on_full_disk, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_rewind_by_copy, rig_begin, rig_end),
+        cmocka_unit_test_setup_teardown(test_rewind_of_two_leaders, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_refusals, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_login, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_nothing_yet, rig_begin, rig_end),

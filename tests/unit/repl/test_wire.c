@@ -142,6 +142,7 @@ static void test_refusals(void **unused)
     refused(REPL_OF_FOLLOWER, "A 8 16 0", "above written");
     refused(REPL_OF_FOLLOWER, "A 8 0 16", "above written");
     refused(REPL_OF_FOLLOWER, "A -1 0 0", "must be a number");
+    refused(REPL_OF_LEADER, "REWIND 1 4", "multiple of 8");
     refused(REPL_OF_LEADER, "D 4 8", "multiples of 8");
     refused(REPL_OF_LEADER, "D 8 12", "multiples of 8");
     refused(REPL_OF_LEADER, "V 16 8 00000000000000a1", "above lsn");
