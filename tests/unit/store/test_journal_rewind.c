@@ -20,7 +20,7 @@
 #define RECORDS    1000 /* more than fill a segment */
 #define CLOSED     (2 * JOURNAL_UNIT)
 #define CALLS_MAX  1000
-#define POWER_CUTS 6
+#define POWER_CUTS 3
 
 /* A stream, and the LSN after each record of it. */
 struct stream {
