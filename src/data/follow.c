@@ -290,7 +290,8 @@ static bool follow_is_ready(const struct recovery *recovery, const struct journa
         return event.event != CHANGE_EVENT_SPACE; /* the next slice prepares it */
     }
     return !space->begun ||
-           row_follow_ready(space->space->engine->row, event.event, event.bytes, event.length);
+           row_follow_ready(space->space->engine->row, event.event, event.bytes, event.length,
+                            data_readable(recovery->data)); /* as checkpoint_look() */
 }
 
 /* ---- a slice ---- */

@@ -73,16 +73,16 @@ void row_follow_see(struct row *row)
 }
 
 /* Returns whether memory is on its way: of a table that leaves, or must be cleared. */
-static bool memory_comes(struct row *row)
+static bool memory_comes(struct row *row, bool dumps)
 {
-    bool comes = row->dump_failed; /* it is tried again */
+    bool comes = dumps && row->dump_failed; /* it is tried again */
     row_lock(row);
     comes = comes || row->retired != NULL;
     for (size_t i = 0; i < row->region_count && !comes; i++) {
         comes = row->regions[i]->left;
     }
     row_unlock(row);
-    for (size_t i = 0; i < row->count && !comes; i++) {
+    for (size_t i = 0; i < row->count && dumps && !comes; i++) {
         comes = row_any_leaving(row->tables[i]);
     }
     return comes;
@@ -105,13 +105,14 @@ static bool part_is_near(struct row *row, const void *bytes, size_t length)
     return false;
 }
 
-bool row_follow_ready(struct row *row, enum change_event event, const void *bytes, size_t length)
+bool row_follow_ready(struct row *row, enum change_event event, const void *bytes, size_t length,
+                      bool dumps)
 {
     if (event == CHANGE_EVENT_PART) {
         return part_is_near(row, bytes, length);
     }
     bool opens = event == CHANGE_EVENT_OPEN || event == CHANGE_EVENT_LAYER;
-    if (!opens || row->config.any_ids || row_regions_free(row) > 0 || !memory_comes(row)) {
+    if (!opens || row->config.any_ids || row_regions_free(row) > 0 || !memory_comes(row, dumps)) {
         return true;
     }
     row_follow_see(row);

@@ -9,8 +9,9 @@
  *
  * So an opening may come before the dump has ended that is to make room for it. Then replay waits
  * (row_follow_ready), not the journal: the dump needs nothing that is still to come. If no table is
- * about to leave, memory beyond the row's budget is taken, as at a start. Likewise a part that is
- * dumped here, and has grown there, comes back first.
+ * about to leave, memory beyond the row's budget is taken, as at a start; so it is while nothing is
+ * dumped, since tables are ahead of the journal. Likewise a part that is dumped here, and has grown
+ * there, comes back first.
  *
  * row_restore_end ends it: the row decides for itself from there on.
  *
@@ -27,8 +28,10 @@ static inline bool row_follows(const struct row *row)
 {
     return row->follows;
 }
-/* Returns whether this event may be replayed now. False: later. Bytes: as in row_replay_event(). */
-bool row_follow_ready(struct row *row, enum change_event event, const void *bytes, size_t length);
+/* Returns whether this event may be replayed now. False: later. Bytes: as in row_replay_event().
+ * dumps: tables are dumped now, if they may be. */
+bool row_follow_ready(struct row *row, enum change_event event, const void *bytes, size_t length,
+                      bool dumps);
 
 /*
  * A change may need a page of a dumped table's file: to say which of table and layer has the

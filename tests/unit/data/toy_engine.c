@@ -560,8 +560,10 @@ void row_follow_begin(struct row *row)
     (void)row; /* a toy is no row: there is no such field */
 }
 
-bool row_follow_ready(struct row *row, enum change_event event, const void *bytes, size_t length)
+bool row_follow_ready(struct row *row, enum change_event event, const void *bytes, size_t length,
+                      bool dumps)
 {
+    (void)dumps;
     (void)bytes;
     (void)length;
     (void)row;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "row/row_data.h"
+#include "row/row_follow.h"
 #include "row/row_private.h"
 #include "tests/unit/row/kept_row.h"
 
@@ -149,6 +150,25 @@ static void test_spare(void **unused)
     assert_int_equal(row_of(rig)->recycled_tables, 0);
     assert_int_equal(rig->told, 10);
     expect_same(rig);
+    rig_end(rig);
+}
+
+/* Of one that follows the next opening waits for the memory that a dump gives back; not while
+ * nothing is dumped. */
+static void test_follower_opens(void **unused)
+{
+    (void)unused;
+    struct rig *rig = rig_begin(4, 0);
+    struct row *row = row_of(rig);
+    kept_add(&rig->kept, FIRST, 3 * FILL);
+    assert_true(kept_table(&rig->kept, 0)->leaving);
+    assert_int_equal(row_regions_free(row), 0);
+    assert_false(row_follow_ready(row, CHANGE_EVENT_OPEN, NULL, 0, true));
+    assert_false(row_follow_ready(row, CHANGE_EVENT_LAYER, NULL, 0, true));
+    assert_true(row_follow_ready(row, CHANGE_EVENT_WHOLE, NULL, 0, true));
+    assert_true(row_follow_ready(row, CHANGE_EVENT_OPEN, NULL, 0, false));
+    one_round(rig);
+    assert_true(row_follow_ready(row, CHANGE_EVENT_OPEN, NULL, 0, true));
     rig_end(rig);
 }
 
@@ -1123,6 +1143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spare),
+        cmocka_unit_test(test_follower_opens),
         cmocka_unit_test(test_strays),
         cmocka_unit_test(test_open_cold),
         cmocka_unit_test(test_leap_leaving),

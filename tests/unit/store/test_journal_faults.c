@@ -340,6 +340,7 @@ static void test_write_error_once(void **state)
         /* under always it may have hit a mark, which costs nothing */
         assert_true(stats_of(&world).segments >= (sync == JOURNAL_SYNC_ALWAYS ? 2 : 3));
         assert_true(journal_sync_now(world.journal));
+        RUN_WAIT_FOR(vfs_sim_calls(world.sim, VFS_SIM_CLOSE, "journal-0000000000000000") > 0);
         vfs_sim_kill(world.sim);
         close_journal(&world);
         assert_true(run_check_seals(vfs_sim_vfs(world.sim)) > 0);
