@@ -457,7 +457,7 @@ static void daemon_serve(struct daemon *daemon)
     if (begun && begin_serving(daemon) && daemon_begin_lead(daemon)) {
         net_run(daemon->net, daemon->signal_fd);
     }
-    if (daemon->again) {
+    if (daemon_begins_anew(daemon)) {
         notify_manager("STATUS=beginning anew");
     } else {
         let_signals_go(daemon);
@@ -490,7 +490,8 @@ static void daemon_finish(struct daemon *daemon)
         populate_go(daemon->server->populate, NULL);
     }
     /* A last checkpoint may be of what the next start is to cut off, or whom it follows then. */
-    bool clean = !daemon->failed && !daemon->lost && daemon->cut_lsn == 0 && !daemon->led;
+    bool clean = !daemon->failed && !daemon->lost && daemon->cut_lsn == 0 && !daemon->led &&
+                 daemon->follow == NULL;
 
     bool closed = data_close(daemon->data, spaces, clean);
 
@@ -502,7 +503,28 @@ static void daemon_finish(struct daemon *daemon)
     data_destroy(daemon->data);
 }
 
-/* The configuration of the moment is that of the next start. */
+static bool is_same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* Which data it has and whom it follows changes with a restart alone: by itself it must not begin
+ * to lead, whatever was reloaded. Both go on with what the other had. */
+static void keep_place(struct settings *next, struct settings *started)
+{
+    char *data = next->data;
+
+    next->data = started->data;
+    started->data = data;
+    if (!is_same_text(next->replication.follow, started->replication.follow)) {
+        struct settings_replication replication = next->replication;
+
+        next->replication = started->replication;
+        started->replication = replication;
+    }
+}
+
+/* The configuration of the moment is that of the next start, but for its place. */
 static void begin_anew(struct daemon *daemon)
 {
     struct daemon next = {.argc = daemon->argc,
@@ -516,6 +538,7 @@ static void begin_anew(struct daemon *daemon)
                           .cut_lsn = daemon->cut_lsn};
 
     if (daemon->now != daemon->started) {
+        keep_place(daemon->now, daemon->started);
         settings_destroy(daemon->started);
     }
     if (daemon->follow != NULL) {

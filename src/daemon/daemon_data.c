@@ -104,33 +104,48 @@ static bool daemon_recover(struct daemon *daemon)
 
 /* ---- what it is to others ---- */
 
-/* Any thread. */
+/* Under the lock. Any thread. */
 static void stop_for(struct daemon *daemon, bool *why)
 {
-    pthread_mutex_lock(&daemon->lock);
     *why = true;
     if (!daemon->net_goes) {
         net_stop(daemon->net);
     }
-    pthread_mutex_unlock(&daemon->lock);
 }
 
-/* Notes what is read after the calling thread has ended. */
+/* The first word holds: a receiver that ends as the node is turned to another one may have its own,
+ * and so may one that ends as the daemon does. */
 static void on_again(void *context, uint64_t cut_lsn, const char *follow, bool led)
 {
     struct daemon *daemon = context;
 
-    daemon->led = led;
-    daemon->cut_lsn = cut_lsn;
-    daemon->follow = follow != NULL ? memory_strdup(follow) : NULL;
-    stop_for(daemon, &daemon->again);
+    pthread_mutex_lock(&daemon->lock);
+    if (!daemon->again && !daemon->ends) {
+        daemon->led = led;
+        daemon->cut_lsn = cut_lsn;
+        daemon->follow = follow != NULL ? memory_strdup(follow) : NULL;
+        stop_for(daemon, &daemon->again);
+    }
+    pthread_mutex_unlock(&daemon->lock);
 }
 
 static void on_lost(void *context)
 {
     struct daemon *daemon = context;
 
+    pthread_mutex_lock(&daemon->lock);
     stop_for(daemon, &daemon->lost);
+    pthread_mutex_unlock(&daemon->lock);
+}
+
+bool daemon_begins_anew(struct daemon *daemon)
+{
+    pthread_mutex_lock(&daemon->lock);
+    bool again = daemon->again;
+
+    daemon->ends = !again;
+    pthread_mutex_unlock(&daemon->lock);
+    return again;
 }
 
 void daemon_net_goes(struct daemon *daemon)

@@ -49,6 +49,7 @@ struct daemon {
     bool net_goes;
     bool led;         /* it begins anew, and led until then: no last checkpoint */
     bool again, lost; /* to begin anew; to end, as neither a leader nor a follower is left */
+    bool ends;        /* it was told to, before any word to begin anew */
     uint64_t cut_lsn; /* of the journal, when it begins anew; 0: it stays */
     char *follow;     /* the node it follows then; NULL: as before */
 };
@@ -66,6 +67,8 @@ bool daemon_open_data(struct daemon *daemon);
 bool daemon_begin_data(struct daemon *daemon);
 /* Clients can connect: it begins to follow, if it does. False: as above. */
 bool daemon_begin_lead(struct daemon *daemon);
+/* The net has ended. Returns whether it is to begin anew; else no later word has it do so. */
+bool daemon_begins_anew(struct daemon *daemon);
 /* Called before the net goes: nobody stops it from here on. */
 void daemon_net_goes(struct daemon *daemon);
 

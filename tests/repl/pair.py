@@ -493,6 +493,32 @@ def copies(pair):
     pair.stop()
 
 
+def reloaded(pair):
+    """A reload of another file does not change whom a node follows, nor does a copy that it takes then."""
+    one, two = pair.nodes
+    relay = Relay(one)
+    one.configure(keep="0")
+    two.configure(follow=relay)
+    one.start()
+    two.start()
+    pair.write()
+    level_under_load(two)
+    two.configure()
+    two.reload()
+    relay.held = 2
+    relay.cut()
+    wait_trimmed(one, int(two.stats()["written"]))
+    relay.held = None
+    relay.cut()
+    wait_for(lambda: "no copy:\n" + two.output()[-3000:], lambda: "takes its place" in two.output())
+    level_under_load(two)
+    pair.finish()
+    pair.check_equal()
+    pair.check_values(two)
+    relay.ended = True
+    pair.stop()
+
+
 def wait_trimmed(node, lsn):
     """Its journal, which nothing keeps, begins above the LSN: who stands there must have a copy."""
     wait_for("a trimmed journal", lambda: int(node.stats(b"")["journal_oldest"]) > lsn)
@@ -748,7 +774,7 @@ def links(pair):
     pair.stop()
 
 
-PARTS = {"unheard": unheard, "changes": changes, "links": links, "roles": roles, "kills": kills, "copies": copies, "promotions": promotions,
+PARTS = {"unheard": unheard, "changes": changes, "links": links, "roles": roles, "kills": kills, "copies": copies, "reloaded": reloaded, "promotions": promotions,
          "two_leaders": two_leaders, "little_kept": little_kept}
 
 
