@@ -162,8 +162,8 @@ static enum work checkpoint_look(struct checkpoint *checkpoint)
     struct data *data = checkpoint->data;
     uint64_t now_us = data->vfs->functions->now_us(data->vfs);
 
-    if (data_follows(data) && !data_readable(data)) {
-        return WORK_NONE; /* its tables are ahead of its journal */
+    if (!data_may_store(data)) {
+        return WORK_NONE;
     }
     look_at_room(checkpoint, now_us);
     bool all = data->asked || is_due(checkpoint, now_us);

@@ -128,6 +128,9 @@ static bool make_durable(struct checkpoint_round *round)
     struct journal *journal = round->data->journal;
     struct journal_stats stats;
 
+    if (!data_may_store(round->data)) { /* an image may hold a part of what failed */
+        return data_refuse(round->error, "what is received is not carried out");
+    }
     if (sync_journal(round) && journal_durable(journal) >= round->reached) {
         return true;
     }

@@ -187,8 +187,7 @@ static bool close_journal(struct data *data)
 static bool end_cleanly(struct data *data, const struct spaces *spaces)
 {
     char error[DATA_ERROR_MAX];
-    bool ahead = data_follows(data) && !data_readable(data); /* tables of a journal to come */
-    bool whole = ahead || checkpoint_last(data, spaces);
+    bool whole = !data_may_store(data) || checkpoint_last(data, spaces);
 
     if (!close_journal(data) || !whole) {
         return false;

@@ -85,6 +85,11 @@ bool data_readable(const struct data *data)
     return applied > 0 && applied >= data->follow->readable_lsn;
 }
 
+bool data_may_store(const struct data *data)
+{
+    return !data_follows(data) || (data_readable(data) && !atomic_load(&data->follow->failed));
+}
+
 /* ---- taking ---- */
 
 uint64_t data_reign(const struct data *data)
@@ -289,9 +294,8 @@ static bool follow_is_ready(const struct recovery *recovery, const struct journa
     if (space == NULL) {
         return event.event != CHANGE_EVENT_SPACE; /* the next slice prepares it */
     }
-    return !space->begun ||
-           row_follow_ready(space->space->engine->row, event.event, event.bytes, event.length,
-                            data_readable(recovery->data)); /* as checkpoint_look() */
+    return !space->begun || row_follow_ready(space->space->engine->row, event.event, event.bytes,
+                                             event.length, data_may_store(recovery->data));
 }
 
 /* ---- a slice ---- */
@@ -369,7 +373,11 @@ static enum sliced follow_stop_and_slice(struct data *data, uint64_t lsn, size_t
     enum sliced sliced = follow_slice(data, lsn, at);
     bool seen = follow_see(follow, began_us, grown);
 
-    atomic_store(&follow->applied, lsn + *at); /* before anybody can image what it did */
+    if (sliced == SLICED_FAILED) { /* only a start can carry on */
+        atomic_store(&follow->failed, true);
+    } else {
+        atomic_store(&follow->applied, lsn + *at); /* before anybody can image what it did */
+    }
     barrier_go(follow->barrier);
     uint64_t took_us = clock_monotonic_us() - began_us;
 
@@ -445,7 +453,7 @@ static bool follow_carry_out(struct data *data)
         if (sliced == SLICED || follow->error[0] != '\0') { /* who waits may be in trouble still */
             follow_tell(follow, follow->error);
         }
-        if (sliced == SLICED_FAILED) { /* what of it was done cannot be told: only a start can */
+        if (sliced == SLICED_FAILED) {
             while (follow_wait(follow, 1000, false)) {
             }
         }

@@ -66,6 +66,10 @@ enum data_taken data_take(struct data *data, uint64_t lsn, const void *bytes, si
  * thread. */
 bool data_readable(const struct data *data);
 
+/* Returns whether checkpoints and dumps may be made: tables are neither ahead of the journal, as a
+ * copy's are, nor what is left of a record that could not be carried out. Any thread. */
+bool data_may_store(const struct data *data);
+
 /* How far it is. WRITTEN and DURABLE are data_journal's; this is what readers see. Any thread. */
 uint64_t data_applied(const struct data *data);
 

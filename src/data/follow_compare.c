@@ -2,8 +2,8 @@
  * follow_compare.c: what this node's journal has in common with its leader's: sums, and whether it
  * can be cut where the two part. Reads the journal's files.
  */
-#include "store/journal_format.h"
 #include "data/follow_private.h"
+#include "store/journal_format.h"
 
 /* Sums the records from `at` to lsn. Returns how far it came. *segment: where the one it came to
  * begins. */

@@ -15,6 +15,7 @@
 struct follow {
     struct recovery recovery; /* the start's, then the applier's: it goes on */
     _Atomic bool over;        /* it was promoted: its journal is its own */
+    _Atomic bool failed;      /* what was done of the records at `applied` cannot be told */
     _Atomic bool has_room;    /* for a promotion, when that was last looked at */
     _Atomic uint64_t applied;
     struct follow_memory *memory; /* what this configuration takes */

@@ -32,7 +32,7 @@ static bool promote_catch_up(struct data *data, uint64_t until_us, char error[DA
 {
     char why[DATA_ERROR_MAX];
 
-    while (data_applied(data) < journal_head(data->journal)) {
+    while (data_applied(data) < journal_head(data->journal) || atomic_load(&data->follow->failed)) {
         data_follow_trouble(data, why);
         if (why[0] != '\0') {
             return data_refuse(error, "what was received is not carried out: %.*s",

@@ -390,8 +390,8 @@ static void run_round(struct sim *sim, bool dumps_only)
                                      .stop = &sim->stop,
                                      .dumps_only = dumps_only};
 
-    if (data_follows(sim->data) && !data_readable(sim->data)) {
-        return; /* as the thread for checkpoints: its tables are ahead of its journal */
+    if (!data_may_store(sim->data)) {
+        return; /* as the thread for checkpoints */
     }
     sim->stop = false;
     sim->stage = SIM_CHECKPOINT;

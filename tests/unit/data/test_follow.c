@@ -291,6 +291,8 @@ static void check_advice(const struct change_record *record, const char *wants, 
             fail_msg("unexpected: %s", process.error);
         }
         if (i == 0) {
+            assert_false(data_may_store(process.data));
+            assert_true(data_applied(process.data) < journal_head(data_journal(process.data)));
             end();
             assert_false(try(true));
         }
