@@ -255,7 +255,10 @@ static bool fetch_files(struct receiver_copy *copy, enum receiver_next *next)
             return false;
         }
     }
-    return copy_dir_end(&copy->dir, copy->text, copy->length) || fetch_fail(copy);
+    /* A whole one is taken by the next start, whenever that is: so it is none before there can be
+     * one. */
+    return receiver_has_room(copy->receiver) &&
+           (copy_dir_end(&copy->dir, copy->text, copy->length) || fetch_fail(copy));
 }
 
 /* ---- the whole ---- */
@@ -300,7 +303,7 @@ enum receiver_next receiver_copy(struct repl_receiver *receiver)
     free(copy.files);
     free(copy.text);
     free(copy.piece);
-    if (!whole || !receiver_has_room(receiver)) {
+    if (!whole) {
         return next;
     }
     log_info("following %s: the copy is whole", receiver->address);

@@ -236,6 +236,26 @@ static void test_goes_on(void **state)
     expect_whole();
 }
 
+/* It is no whole copy, which any later start would take, before this node can begin anew with it. */
+static void test_full_disk(void **state)
+{
+    char path[VFS_PATH_MAX];
+
+    (void)state;
+    rig_go();
+    ask_for_copy();
+    atomic_store(&fake.full, true);
+    for (size_t i = 0; i < TABLES; i++) {
+        give_file(i, 0, UINT64_MAX, 0);
+    }
+    rig_await_trouble("it cannot begin anew yet: the disk is full");
+    assert_false(exists(copy_path("MANIFEST", "", path)));
+    assert_false(atomic_load(&fake.again));
+    atomic_store(&fake.full, false);
+    ask_for_copy();
+    expect_whole();
+}
+
 /* A part of which some bytes are wrong: found, and fetched from its beginning. */
 static void test_damaged_part(void **state)
 {
@@ -435,6 +455,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_copy, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_goes_on, shop_begin, shop_end),
+        cmocka_unit_test_setup_teardown(test_full_disk, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_damaged_part, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_damaged_page, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_links, shop_begin, shop_end),
