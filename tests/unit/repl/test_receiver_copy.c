@@ -236,7 +236,8 @@ static void test_goes_on(void **state)
     expect_whole();
 }
 
-/* It is no whole copy, which any later start would take, before this node can begin anew with it. */
+/* It is no whole copy, which any later start would take, before this node can begin anew with it.
+ */
 static void test_full_disk(void **state)
 {
     char path[VFS_PATH_MAX];
