@@ -127,7 +127,11 @@ bool data_take_stream(struct data *data, const uint64_t stream[MANIFEST_STREAM_W
     return stored;
 }
 
-/* The manifest's history may be ahead of the journal: a copy's is. */
+/*
+ * The manifest's history may be ahead of the journal: a copy's is. But where tables are ahead, too,
+ * a reign that the copy's leader had not heard of begins above what they hold: else another node
+ * leads than the one they are of, which had come further. Then they are of no moment of this one.
+ */
 static bool follow_note_reign(struct data *data, uint64_t epoch, uint64_t lsn)
 {
     bool noted = false;
@@ -138,7 +142,11 @@ static bool follow_note_reign(struct data *data, uint64_t epoch, uint64_t lsn)
     for (size_t i = 0; i < manifest->history_count && !noted; i++) {
         noted = manifest->history[i].lsn == lsn && manifest->history[i].epoch == epoch;
     }
-    noted = noted || manifest_add_reign(manifest, epoch, lsn);
+    if (!noted && recovery_parts(&data->follow->recovery, epoch, lsn)) {
+        atomic_store(&data->follow->readable_lsn, UINT64_MAX);
+    } else {
+        noted = noted || manifest_add_reign(manifest, epoch, lsn);
+    }
     pthread_mutex_unlock(&data->lock);
     if (noted) {
         atomic_store(&data->reign, epoch);

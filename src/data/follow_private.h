@@ -18,9 +18,10 @@ struct follow {
     _Atomic bool failed;      /* what was done of the records at `applied` cannot be told */
     _Atomic bool has_room;    /* for a promotion, when that was last looked at */
     _Atomic uint64_t applied;
-    struct follow_memory *memory; /* what this configuration takes */
-    uint64_t readable_lsn;        /* tables may hold what lies below it; not changed any more */
-    struct journal_writer writer; /* the receiver's; its journal is NULL until the first take */
+    struct follow_memory *memory;  /* what this configuration takes */
+    _Atomic uint64_t readable_lsn; /* tables may hold what lies below it; UINT64_MAX: and what no
+                                    * record of this stream is of */
+    struct journal_writer writer;  /* the receiver's; its journal is NULL until the first take */
 
     /* the applier */
     pthread_t thread;

@@ -196,7 +196,7 @@ static bool recovery_follow(struct recovery *recovery)
     }
     recovery->live = true;
     follow_slots_begin(data);
-    data->follow->readable_lsn = recovery->needed_lsn;
+    data->follow->readable_lsn = recovery->parted ? UINT64_MAX : recovery->needed_lsn;
     atomic_store(&data->follow->applied, recovery->scan.end);
     return open_journal(recovery);
 }

@@ -66,7 +66,14 @@ static bool take_line(struct recovery *recovery, const struct manifest_reign *li
     return manifest_add_reign(manifest, line->epoch, line->lsn);
 }
 
-/* Takes the journal's record of a reign, which the manifest has, or is too old to have. */
+bool recovery_parts(const struct recovery *recovery, uint64_t epoch, uint64_t lsn)
+{
+    return recovery->follows && lsn < recovery->needed_lsn &&
+           epoch > recovery->data->manifest->epoch;
+}
+
+/* Takes the journal's record of a reign, which the manifest has, or is too old to have. One below
+ * what tables hold does not count: the leader then says that this node is to go back. */
 static bool take_begun(struct recovery *recovery, const struct journal_reign *record)
 {
     struct manifest *manifest = recovery->data->manifest;
@@ -75,6 +82,10 @@ static bool take_begun(struct recovery *recovery, const struct journal_reign *re
         if (manifest->history[i].lsn == record->lsn) {
             return true;
         }
+    }
+    if (recovery_parts(recovery, record->epoch, record->lsn)) {
+        recovery->parted = true;
+        return true;
     }
     return manifest_add_reign(manifest, record->epoch, record->lsn) ||
            refuse_reign(recovery, record);

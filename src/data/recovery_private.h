@@ -48,6 +48,7 @@ struct recovery {
     struct journal_reign *reigns; /* those the journal has */
     size_t reign_count, reign_room;
     bool reign_begins; /* with this start, where the scan has ended */
+    bool parted;       /* the journal has a reign that recovery_parts() */
     struct journal_scan scan;
     enum journal_scan_end scan_end;
 };
@@ -97,6 +98,9 @@ bool recovery_take_reign(void *context, const struct journal_reign *reign);
  * written, or was cut off, is dropped. False: they contradict each other, as `error` says.
  */
 bool recovery_history(struct recovery *recovery);
+/* Returns whether a reign is of another leader than tables here are, which hold what lies below the
+ * LSN where it begins and above. Its epoch is none that they have heard of. */
+bool recovery_parts(const struct recovery *recovery, uint64_t epoch, uint64_t lsn);
 /* Adds that of this start, the next epoch. False: `error`. */
 bool recovery_begin_reign(struct recovery *recovery);
 /* If it was added: its record, the first of the new journal, and durable. False: `error`. */

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "data/data.h"
 #include "data/follow.h"
+#include "data/follow_private.h"
 #include "data/journal_sink.h"
 #include "engine/change_record.h"
 #include "row/row_data.h"
@@ -180,7 +181,8 @@ static void fill(uint64_t ids)
     end();
 }
 
-static void take_payload(uint8_t type, uint8_t a, uint8_t b, const uint64_t *payload, size_t length)
+static enum data_taken try_payload(uint8_t type, uint8_t a, uint8_t b, const uint64_t *payload,
+                                   size_t length)
 {
     uint64_t words[1 + EVENT_WORDS];
     uint64_t lsn = journal_head(data_journal(process.data));
@@ -190,8 +192,15 @@ static void take_payload(uint8_t type, uint8_t a, uint8_t b, const uint64_t *pay
     memcpy(words + 1, payload, length);
     words[0] = journal_record_word(0, type, (uint8_t)(bytes / JOURNAL_UNIT), a, b);
     words[0] |= journal_record_checksum(words, lsn);
-    assert_int_equal(data_take(process.data, lsn, words, bytes, &taken, process.error), DATA_TAKEN);
+    enum data_taken result = data_take(process.data, lsn, words, bytes, &taken, process.error);
+
     assert_int_equal(taken, bytes);
+    return result;
+}
+
+static void take_payload(uint8_t type, uint8_t a, uint8_t b, const uint64_t *payload, size_t length)
+{
+    assert_int_equal(try_payload(type, a, b, payload, length), DATA_TAKEN);
 }
 
 static void take(const struct change_record *record)
@@ -312,6 +321,39 @@ static void test_advice(void **state)
     check_advice(&record, "a newer one may be needed", false);
 }
 
+/* A copy's tables hold what the leader of the next reign has not: the journal alone does not say so
+ * to that leader, so this node must. What it then asks has it go back, and so take a copy. */
+static void test_parted(void **state)
+{
+    (void)state;
+    for (unsigned parts = 0; parts < 2; parts++) {
+        struct data_position before, after;
+
+        set_up();
+        fill(BATCH);
+        begin(true);
+        struct follow *follow = process.data->follow;
+        uint64_t head = journal_head(data_journal(process.data));
+
+        follow->recovery.needed_lsn = parts ? head + JOURNAL_UNIT : head;
+        follow->readable_lsn = follow->recovery.needed_lsn;
+        data_position(process.data, &before);
+        const uint64_t reign[] = {process.data->manifest->epoch + 1, 1, 1};
+        enum data_taken taken = try_payload(JOURNAL_REIGN, 0, 0, reign, sizeof(reign));
+
+        assert_int_equal(taken, parts ? DATA_BAD : DATA_TAKEN);
+        data_position(process.data, &after);
+        assert_int_equal(after.epoch, parts ? before.epoch : reign[0]);
+        assert_true(after.lsn > head);
+        assert_int_equal(data_can_rewind(process.data, head), DATA_REWIND);
+        assert_true(data_follow(process.data, process.barrier, &process.spaces, moved, NULL));
+        WAIT_FOR(data_applied(process.data) == after.lsn);
+        assert_int_equal(data_readable(process.data), parts == 0);
+        end();
+        vfs_sim_destroy(process.disk);
+    }
+}
+
 static bool is_unlike(const char *what)
 {
     data_follow_unlike(process.data, process.error);
@@ -348,6 +390,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slots),
         cmocka_unit_test(test_advice),
+        cmocka_unit_test(test_parted),
         cmocka_unit_test(test_unread),
     };
 
