@@ -108,9 +108,10 @@ static bool tables_allow(struct data *data, uint64_t lsn, const struct above *ab
 enum data_rewind data_can_rewind(struct data *data, uint64_t lsn)
 {
     struct above above;
+    uint64_t written = journal_written(data->journal); /* a disk that hangs has less than came */
 
     read_above(data, lsn, &above);
-    if (above.end >= journal_written(data->journal)) {
+    if (lsn <= written && above.end >= written) {
         return tables_allow(data, lsn, &above) ? DATA_REWIND : DATA_REWIND_COPY;
     }
     return above.end == lsn && is_in_record(data, above.segment, lsn) ? DATA_REWIND_PARTED
