@@ -133,7 +133,7 @@ struct settings {
         uint64_t overlay_bytes;
         unsigned open_files; /* of dumped tables, at one time: daemon/descriptors.h. 0: a few */
     } cold;
-    struct settings_replication {
+    struct {
         char *name; /* of this node; NULL: nobody follows it, and the others mean nothing */
         char *group;
         char *follow;           /* an address as in `listen`; SETTINGS_FOLLOW_AGENT; NULL: nobody */

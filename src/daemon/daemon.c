@@ -178,6 +178,7 @@ bool daemon_on_signal(struct daemon *daemon, const struct signalfd_siginfo *sign
         return true;
     default:
         log_signal(signal, "stopping");
+        daemon_end(daemon);
         return false;
     }
 }
@@ -503,27 +504,6 @@ static void daemon_finish(struct daemon *daemon)
     data_destroy(daemon->data);
 }
 
-static bool is_same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-/* Which data it has and whom it follows changes with a restart alone: by itself it must not begin
- * to lead, whatever was reloaded. Both go on with what the other had. */
-static void keep_place(struct settings *next, struct settings *started)
-{
-    char *data = next->data;
-
-    next->data = started->data;
-    started->data = data;
-    if (!is_same_text(next->replication.follow, started->replication.follow)) {
-        struct settings_replication replication = next->replication;
-
-        next->replication = started->replication;
-        started->replication = replication;
-    }
-}
-
 /* The configuration of the moment is that of the next start, but for its place. */
 static void begin_anew(struct daemon *daemon)
 {
@@ -538,7 +518,7 @@ static void begin_anew(struct daemon *daemon)
                           .cut_lsn = daemon->cut_lsn};
 
     if (daemon->now != daemon->started) {
-        keep_place(daemon->now, daemon->started);
+        daemon_keep_place(daemon->now, daemon->started);
         settings_destroy(daemon->started);
     }
     if (daemon->follow != NULL) {
@@ -594,6 +574,7 @@ int daemon_run(int argc, char **argv)
     if (daemon.signal_fd >= 0) {
         close(daemon.signal_fd);
     }
+    free(daemon.follow);
     pthread_mutex_destroy(&daemon.lock);
     log_end();
     return started && !daemon.failed ? EXIT_STATUS_DONE : EXIT_STATUS_FAILED;

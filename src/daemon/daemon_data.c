@@ -113,16 +113,17 @@ static void stop_for(struct daemon *daemon, bool *why)
     }
 }
 
-/* The first word holds: a receiver that ends as the node is turned to another one may have its own,
- * and so may one that ends as the daemon does. */
+/* An operator's word, which names the node to follow, holds before a receiver's, whichever comes
+ * first; none does once the daemon is to end. */
 static void on_again(void *context, uint64_t cut_lsn, const char *follow, bool led)
 {
     struct daemon *daemon = context;
 
     pthread_mutex_lock(&daemon->lock);
-    if (!daemon->again && !daemon->ends) {
+    if (!daemon->ends && (!daemon->again || follow != NULL)) {
         daemon->led = led;
         daemon->cut_lsn = cut_lsn;
+        free(daemon->follow);
         daemon->follow = follow != NULL ? memory_strdup(follow) : NULL;
         stop_for(daemon, &daemon->again);
     }
@@ -138,6 +139,14 @@ static void on_lost(void *context)
     pthread_mutex_unlock(&daemon->lock);
 }
 
+void daemon_end(struct daemon *daemon)
+{
+    pthread_mutex_lock(&daemon->lock);
+    daemon->ends = true;
+    daemon->again = false;
+    pthread_mutex_unlock(&daemon->lock);
+}
+
 bool daemon_begins_anew(struct daemon *daemon)
 {
     pthread_mutex_lock(&daemon->lock);
@@ -146,6 +155,25 @@ bool daemon_begins_anew(struct daemon *daemon)
     daemon->ends = !again;
     pthread_mutex_unlock(&daemon->lock);
     return again;
+}
+
+static void exchange_text(char **next, char **started)
+{
+    char *text = *next;
+
+    *next = *started;
+    *started = text;
+}
+
+void daemon_keep_place(struct settings *next, struct settings *started)
+{
+    exchange_text(&next->data, &started->data);
+    exchange_text(&next->replication.name, &started->replication.name);
+    exchange_text(&next->replication.group, &started->replication.group);
+    exchange_text(&next->replication.follow, &started->replication.follow);
+    exchange_text(&next->replication.ack_by, &started->replication.ack_by);
+    next->replication.ack = started->replication.ack;
+    next->replication.ack_timeout_s = started->replication.ack_timeout_s;
 }
 
 void daemon_net_goes(struct daemon *daemon)

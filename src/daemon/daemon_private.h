@@ -49,7 +49,7 @@ struct daemon {
     bool net_goes;
     bool led;         /* it begins anew, and led until then: no last checkpoint */
     bool again, lost; /* to begin anew; to end, as neither a leader nor a follower is left */
-    bool ends;        /* it was told to, before any word to begin anew */
+    bool ends;        /* it was told to: no word has it begin anew */
     uint64_t cut_lsn; /* of the journal, when it begins anew; 0: it stays */
     char *follow;     /* the node it follows then; NULL: as before */
 };
@@ -67,6 +67,11 @@ bool daemon_open_data(struct daemon *daemon);
 bool daemon_begin_data(struct daemon *daemon);
 /* Clients can connect: it begins to follow, if it does. False: as above. */
 bool daemon_begin_lead(struct daemon *daemon);
+/* A signal says so: no word has it begin anew. */
+void daemon_end(struct daemon *daemon);
+/* Has the next start, which nobody asked for, go on with the data and the part among nodes that
+ * this one began with: a reload changes neither. Takes them from `started`, which is to go. */
+void daemon_keep_place(struct settings *next, struct settings *started);
 /* The net has ended. Returns whether it is to begin anew; else no later word has it do so. */
 bool daemon_begins_anew(struct daemon *daemon);
 /* Called before the net goes: nobody stops it from here on. */

@@ -287,6 +287,10 @@ static enum receiver_next receiver_rewind(struct repl_receiver *receiver,
                          (unsigned long long)line->lsn, (unsigned long long)position->lsn);
         return RECEIVER_LATER;
     }
+    if (line->lsn > journal_written(receiver->journal)) {
+        receiver_trouble(receiver, "what this node is to go back to is not written yet");
+        return RECEIVER_LATER;
+    }
     if (!receiver_has_room(receiver)) {
         return RECEIVER_LATER;
     }

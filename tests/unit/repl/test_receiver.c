@@ -238,6 +238,20 @@ static void test_rewind_on_full_disk(void **state)
     assert_int_equal(rig_figures().lost_bytes, 96);
 }
 
+/* A disk that hangs has less than came: that is no reason for a copy. */
+static void test_rewind_to_what_is_not_written(void **state)
+{
+    (void)state;
+    atomic_store(&fake.written, 3992);
+    rig_go();
+    rig_pick_up();
+    rig_expect("follow 1 rollcall two " RIG_STREAM " 3 4096");
+    rig_say("REWIND 3 4000");
+    rig_expect_hung_up();
+    rig_await_trouble("what this node is to go back to is not written yet");
+    assert_false(atomic_load(&fake.again));
+}
+
 static void test_rewind_by_copy(void **state)
 {
     (void)state;
@@ -408,6 +422,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_sum_unknown, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_rewind, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_rewind_on_full_disk, rig_begin, rig_end),
+        cmocka_unit_test_setup_teardown(test_rewind_to_what_is_not_written, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_rewind_by_copy, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_rewind_of_two_leaders, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_refusals, rig_begin, rig_end),
