@@ -249,6 +249,7 @@ void follow_see_spaces(struct follow *follow)
 {
     struct recovery *recovery = &follow->recovery;
 
+    pthread_mutex_lock(&recovery->data->lock); /* a checkpoint replaces the manifest */
     barrier_stop(follow->barrier);
     const struct spaces *spaces = *follow->spaces;
 
@@ -264,6 +265,7 @@ void follow_see_spaces(struct follow *follow)
         }
     }
     barrier_go(follow->barrier);
+    pthread_mutex_unlock(&recovery->data->lock);
 }
 
 /*
