@@ -90,10 +90,18 @@ static void end_one(struct pair *pair)
     if (node == NULL) {
         return;
     }
-    if (test_random_once_in(&pair->random, 2)) {
+    switch (test_random_below(&pair->random, 5)) {
+    case 0:
+    case 1:
         sim_arm(&node->sim, SIM_POINT_ANY, ARM_WITHIN, cut);
-    } else {
+        break;
+    case 2:
+    case 3:
         pair_crash(node, cut);
+        break;
+    default:
+        pair_stop(node, true); /* by a signal */
+        break;
     }
 }
 
