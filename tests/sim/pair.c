@@ -24,6 +24,7 @@
 #define TURNS_HERE   40       /* in the midst of a checkpoint, at most */
 #define CATCH_UP     20000u   /* turns of an applier that has all it needs */
 #define DUMPS_MAX    8u
+#define START_WITHIN 200u     /* calls of a start, until it ends */
 #define OTHER        "/other" /* an address: which node that is is known */
 
 static struct pair *now; /* whom the network is of */
@@ -134,6 +135,11 @@ static void on_opening(void *context)
 {
     struct pair_node *node = context;
 
+    if (node->opened && node->cuts) { /* another process does not know of it */
+        node->cuts = false;
+        node->was_cutting = true;
+    }
+    node->opened = true;
     share(node);
     node->adopts |= node->follows && sim_has_file(&node->sim, SIM_DIRECTORY "/copy/MANIFEST");
 }
@@ -151,7 +157,7 @@ static void on_found(void *context, uint64_t *end)
         sim->must = 0;
         *end = begins > *end ? begins : *end;
     }
-    if (node->cuts && sim->must > node->cut_lsn) {
+    if ((node->cuts || node->was_cutting) && sim->must > node->cut_lsn) {
         sim->must = node->cut_lsn;
     }
 }
@@ -224,7 +230,7 @@ void pair_start(struct pair_node *node)
         .context = node, .counts = &node->counts, .again = on_again};
 
     node->follows = node != pair_leader(node->pair);
-    node->again = node->in_sync = false;
+    node->again = node->in_sync = node->opened = node->was_cutting = false;
     if (!node->follows) { /* a reign that the other has not heard of may have begun */
         other_of(node)->in_sync = false;
     }
@@ -302,12 +308,23 @@ void pair_bring_up(struct pair_node *node)
     pair_start(node);
 }
 
+/* The start may end in its midst, and the next one, which is another process, goes on from there.
+ */
+static void start_armed(struct pair_node *node)
+{
+    if (test_random_once_in(&node->pair->random, 2)) {
+        sim_arm(&node->sim, SIM_POINT_ANY, START_WITHIN,
+                test_random_once_in(&node->pair->random, 2));
+    }
+    pair_start(node);
+}
+
 /* As its agent does again and again; after a cut nothing may have come by then. */
 static void begin_again(struct pair_node *node)
 {
     while (test_random_once_in(&node->pair->random, 3)) {
         pair_crash(node, test_random_once_in(&node->pair->random, 2));
-        pair_start(node);
+        start_armed(node);
     }
 }
 
@@ -322,7 +339,7 @@ static void begin_anew(struct pair_node *node)
     }
     /* A process that was killed has forgotten where its journal was to be cut. */
     node->cuts = node->cuts && !kills;
-    pair_start(node);
+    start_armed(node);
     begin_again(node);
 }
 

@@ -37,9 +37,11 @@ struct pair_node {
     struct journal_listener listener;
     uint64_t held_bytes[SIM_SPACES]; /* by tables, when it was started */
     bool up;
-    bool follows; /* so it was started last */
-    bool again;   /* its receiver wants another start, with what follows */
-    bool cuts;    /* its journal is cut at cut_lsn */
+    bool follows;     /* so it was started last */
+    bool again;       /* its receiver wants another start, with what follows */
+    bool opened;      /* its directory, since it was started */
+    bool cuts;        /* its journal is cut at cut_lsn */
+    bool was_cutting; /* it was to be, by a process that ended in its start */
     uint64_t cut_lsn;
     bool in_sync; /* since both have started it once had all that the leader had written */
     bool adopts;  /* a whole copy was there at the last start that did not come through */
