@@ -358,6 +358,7 @@ class World:
         """The sync follower has no room for good, and the leader's lease ends: it leads again when it can."""
         waits_for = leader.stats()["waits_for"]
         node = next((node for node in self.nodes if node.name == waits_for), None) or self.follower(leader)
+        pair.level_under_load(node)  # one that begins anew has looked for room before, and ends
         self.machines[node].fill(True)
         if self.rng.random() < 0.5:
             flood(leader.port)
