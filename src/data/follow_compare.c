@@ -29,15 +29,23 @@ static uint64_t follow_sum(struct data *data, uint64_t at, uint64_t lsn, uint64_
     return at;
 }
 
+/* Returns whether a record of the segment lies on both sides of lsn. */
+static bool is_in_record(struct data *data, uint64_t segment, uint64_t lsn)
+{
+    uint64_t sum, unused;
+
+    return segment < lsn && follow_sum(data, segment, lsn, &sum, &unused) > lsn;
+}
+
 bool data_sum(struct data *data, uint64_t from, uint64_t lsn, uint64_t *sum)
 {
-    uint64_t segment, unused;
+    uint64_t segment;
 
     if (follow_sum(data, from, lsn, sum, &segment) == lsn) {
         return true;
     }
     *sum = 0;
-    return segment < from && follow_sum(data, segment, from, &unused, &segment) > from;
+    return is_in_record(data, segment, from);
 }
 
 /* ---- going back ---- */
@@ -78,14 +86,6 @@ static void read_above(struct data *data, uint64_t lsn, struct above *above)
     }
     above->segment = reader.header.start;
     journal_reader_fini(&reader);
-}
-
-/* Returns whether a record lies on both sides of lsn. */
-static bool is_in_record(struct data *data, uint64_t segment, uint64_t lsn)
-{
-    uint64_t sum, unused;
-
-    return segment < lsn && follow_sum(data, segment, lsn, &sum, &unused) > lsn;
 }
 
 /* A space that no image names may be one that begins above: then the manifest must not name it. */

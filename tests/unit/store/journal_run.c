@@ -96,6 +96,19 @@ bool run_write(struct journal_writer *writer, uint8_t w, uint64_t number, uint64
     return journal_commit(writer);
 }
 
+void run_die_at(void *context, enum vfs_sim_op op, const char *path)
+{
+    struct run_doom *doom = context;
+    (void)op;
+    (void)path;
+    bool now = ++doom->calls == doom->at;
+    if (now && doom->cut_seed == 0) {
+        vfs_sim_kill(doom->sim);
+    } else if (now) {
+        vfs_sim_power_cut(doom->sim, doom->cut_seed);
+    }
+}
+
 /* ---- a listener ---- */
 
 #define TOLD_WITHIN_S 60 /* then the test fails */

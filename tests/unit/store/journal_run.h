@@ -71,6 +71,15 @@ void run_world_begin(struct run_world *world, uint64_t seed, enum journal_sync s
 void run_world_end(struct run_world *world, bool kill);
 struct recovered run_world_scan(struct run_world *world);
 
+/* Ends the process before its n-th call that a thread makes: run_die_at is the hook. */
+struct run_doom {
+    struct vfs_sim *sim;
+    uint64_t at; /* n */
+    _Atomic uint64_t calls;
+    uint64_t cut_seed; /* 0: a kill */
+};
+void run_die_at(void *context, enum vfs_sim_op op, const char *path);
+
 /* Somebody who is told how a journal goes on. It lives until the journal is closed. */
 struct run_listener {
     struct journal_listener listener;

@@ -191,36 +191,15 @@ static void test_clean_end(void **state)
     }
 }
 
-/* Ends the process before its n-th call that a thread makes. */
-struct doom {
-    struct vfs_sim *sim;
-    uint64_t at; /* n */
-    _Atomic uint64_t calls;
-    uint64_t cut_seed; /* 0: a kill */
-};
-
-static void on_call(void *context, enum vfs_sim_op op, const char *path)
-{
-    struct doom *doom = context;
-    (void)op;
-    (void)path;
-    bool now = ++doom->calls == doom->at;
-    if (now && doom->cut_seed == 0) {
-        vfs_sim_kill(doom->sim);
-    } else if (now) {
-        vfs_sim_power_cut(doom->sim, doom->cut_seed);
-    }
-}
-
 /* It dies before that call of a clean stop. False: it made fewer. */
-static bool stops(struct doom *doom)
+static bool stops(struct run_doom *doom)
 {
     struct run_world world;
     begin(&world, true);
     write_some(&world, 10);
     assert_true(journal_sync_now(world.journal));
     doom->sim = world.sim;
-    vfs_sim_hook(world.sim, on_call, doom);
+    vfs_sim_hook(world.sim, run_die_at, doom);
     run_world_end(&world, false);
     vfs_sim_hook(world.sim, NULL, NULL);
     world.vfs = vfs_sim_vfs(world.sim);
@@ -230,7 +209,7 @@ static bool stops(struct doom *doom)
 }
 
 /* Or of a start on a full disk, which takes the room after the stream's end. */
-static bool starts(struct doom *doom)
+static bool starts(struct run_doom *doom)
 {
     struct run_world world;
     char error[JOURNAL_ERROR_MAX];
@@ -246,7 +225,7 @@ static bool starts(struct doom *doom)
     world.vfs->functions->unlink(world.vfs, RUN_DIRECTORY "/" JOURNAL_SPARE_NAME);
     vfs_sim_set_capacity(world.sim, vfs_sim_used(world.sim));
     doom->sim = world.sim;
-    vfs_sim_hook(world.sim, on_call, doom);
+    vfs_sim_hook(world.sim, run_die_at, doom);
     struct journal *journal = journal_open(&world.config, error);
     vfs_sim_hook(world.sim, NULL, NULL);
     bool died = doom->calls >= doom->at;
@@ -262,13 +241,13 @@ static bool starts(struct doom *doom)
     return died;
 }
 
-static void die_before_each(bool (*life)(struct doom *doom))
+static void die_before_each(bool (*life)(struct run_doom *doom))
 {
     for (uint64_t seed = 0; seed <= SEEDS; seed++) { /* the first is a kill */
         uint64_t call = 1;
-        struct doom doom = {.at = call, .cut_seed = seed};
+        struct run_doom doom = {.at = call, .cut_seed = seed};
         while (life(&doom)) {
-            doom = (struct doom){.at = ++call, .cut_seed = seed};
+            doom = (struct run_doom){.at = ++call, .cut_seed = seed};
             assert_true(call < CALLS_MAX);
         }
         assert_true(call > 5);

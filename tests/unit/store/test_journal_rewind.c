@@ -166,28 +166,11 @@ static void test_what_is_left_is_marked(void **state)
     vfs_sim_destroy(stream.world.sim);
 }
 
-/* Ends the process before its n-th call. */
-struct doom {
-    struct vfs_sim *sim;
-    uint64_t at; /* n */
-    _Atomic uint64_t calls;
-    uint64_t cut_seed; /* 0: a kill */
-    bool full;         /* the disk is */
-    bool led;
+/* What ends, and of which stream. */
+struct end {
+    struct run_doom doom;
+    bool led, full; /* the stream is a leader's; the disk is */
 };
-
-static void die_at(void *context, enum vfs_sim_op op, const char *path)
-{
-    struct doom *doom = context;
-    (void)op;
-    (void)path;
-    bool now = ++doom->calls == doom->at;
-    if (now && doom->cut_seed == 0) {
-        vfs_sim_kill(doom->sim);
-    } else if (now) {
-        vfs_sim_power_cut(doom->sim, doom->cut_seed);
-    }
-}
 
 /* Then the stream ends where it did before, or where it was to. */
 static void expect_either(struct stream *stream, uint64_t left)
@@ -204,18 +187,19 @@ static void expect_either(struct stream *stream, uint64_t left)
 }
 
 /* It dies before that call of the start. False: that makes fewer. */
-static bool dies(struct doom *doom, uint64_t back)
+static bool dies(struct end *end, uint64_t back)
 {
+    struct run_doom *doom = &end->doom;
     struct stream stream;
-    begin_stream(&stream, doom->at, doom->led);
+    begin_stream(&stream, doom->at, end->led);
     uint64_t left = stream.world.number - back;
     doom->sim = stream.world.sim;
-    if (doom->full) {
+    if (end->full) {
         struct vfs *vfs = stream.world.vfs;
         vfs->functions->unlink(vfs, RUN_DIRECTORY "/" JOURNAL_SPARE_NAME);
         vfs_sim_set_capacity(doom->sim, vfs_sim_used(doom->sim));
     }
-    vfs_sim_hook(doom->sim, die_at, doom);
+    vfs_sim_hook(doom->sim, run_die_at, doom);
     bool begun = take_back(&stream, left);
     vfs_sim_hook(doom->sim, NULL, NULL);
     bool died = doom->calls >= doom->at;
@@ -233,10 +217,9 @@ static void dies_when_it_starts(bool led, bool full)
 {
     for (uint64_t seed = 0; seed <= POWER_CUTS; seed++) { /* the first is a kill */
         uint64_t call = 1;
-        struct doom doom = {.at = call, .cut_seed = seed, .full = full, .led = led};
-        while (dies(&doom, seed % 2 * 10)) {
-            call++;
-            doom = (struct doom){.at = call, .cut_seed = seed, .full = full, .led = led};
+        struct end end = {.doom = {.at = call, .cut_seed = seed}, .led = led, .full = full};
+        while (dies(&end, seed % 2 * 10)) {
+            end.doom = (struct run_doom){.at = ++call, .cut_seed = seed};
             assert_true(call < CALLS_MAX);
         }
         assert_true(call > 5);
